@@ -74,6 +74,8 @@ async fn end_of_log(gateway: &Shared) -> Option<i64> {
 /// Calls of machines that have not been heard of are over: whoever looks at the page sees that, and the log says so once.
 async fn tell_missing(gateway: &Shared) {
     for call in gateway.haft.store().take_interrupted().await.unwrap_or_default() {
+        // An error is in the operational log.
+        let _ = gateway.haft.sweep(&call.call_id).await;
         let body = json!({ "kind": "interrupted", "tool": call.tool });
         let data = json!({ "outcome": ended(&call.call_id, &body), "session": null });
         gateway.hub.publish("tool_end", None, &data.to_string());

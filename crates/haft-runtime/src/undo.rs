@@ -240,12 +240,10 @@ impl Vault {
     /// Repairs what a process left half-made when it died in this call: drafts are removed, and files that have no name get theirs
     /// back. Nothing, if the call is still being carried out.
     pub(crate) fn sweep(&self, call: &CallId, steps: &[UndoStep]) {
-        if !matches!(keep::hold(&self.of(call)), Ok(Some(_))) {
-            return;
-        }
+        let Ok(Some(_held)) = keep::hold(&self.of(call)) else { return };
         for (number, step) in steps.iter().enumerate() {
             files::remove_draft(call.as_str(), number, &step.path);
-            recover::recover(step, &self.of(call));
+            recover::recover(number, step, &self.of(call));
         }
     }
 

@@ -482,9 +482,14 @@ impl App {
             return Ok(());
         }
         for call in self.block_on(self.store().take_interrupted())? {
-            self.block_on(self.haft.sweep(&call.call_id))?;
+            // Each call is reported once, so an error in one does not end the loop.
+            if let Err(error) = self.block_on(self.haft.sweep(&call.call_id)) {
+                style::warn(&format!("what call {} left is not repaired: {}", call.call_id, error.message));
+            }
             if call.observed {
-                self.block_on(self.haft.forget_unchanged(&call.call_id))?;
+                if let Err(error) = self.block_on(self.haft.forget_unchanged(&call.call_id)) {
+                    style::warn(&format!("call {} is not cleared away: {}", call.call_id, error.message));
+                }
                 style::warn(&format!(
                     "call {} ({}) of an agent's own tool, started at {}, has no reported outcome: the agent exited first. `haft log {}` shows the call",
                     call.call_id,

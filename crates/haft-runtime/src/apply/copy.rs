@@ -80,9 +80,12 @@ impl Copying {
         let create = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // Private until it is whole.
         let copy = File::from(rustix::fs::openat(to, new, create, Mode::from_raw_mode(0o600))?);
-        content(&mut File::from(source), &copy, is_sparse(stat))?;
-        metadata.give(&copy, Some(at::mode(stat)))?;
-        rustix::fs::futimens(&copy, &times(stat))?;
+        let write = || {
+            content(&mut File::from(source), &copy, is_sparse(stat))?;
+            metadata.give(&copy, Some(at::mode(stat)))?;
+            Ok(rustix::fs::futimens(&copy, &times(stat))?)
+        };
+        write().inspect_err(|_: &io::Error| remove_part(&copy, to, new))?;
         if stat.st_nlink > 1 {
             self.linked.insert(identity, path.to_owned());
         }
@@ -104,6 +107,15 @@ impl Copying {
             self.thing((source.as_fd(), &inner), (made.as_fd(), &path.join(&inner)), &stat)?;
         }
         FileMetadata::read(from, name)?.give(&File::from(made), Some(at::mode(&stat)))
+    }
+}
+
+/// Removes a copy that was not finished, if it still has its name.
+fn remove_part(copy: &File, dir: BorrowedFd<'_>, name: &OsStr) {
+    let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
+    let here = at::stat(dir, name).ok().flatten().map(identity);
+    if here.is_some() && here == rustix::fs::fstat(copy).ok().map(identity) {
+        let _ = rustix::fs::unlinkat(dir, name, AtFlags::empty());
     }
 }
 

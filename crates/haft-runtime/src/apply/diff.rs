@@ -246,11 +246,15 @@ impl<'a> Drawing<'a> {
         let (old, new) = (&path.old, &path.new);
         match (&old.state, &new.state) {
             (State::File { .. }, State::File { .. }) => {
-                let attributes = if self.has_room() { attribute_lines(&name, old, new) } else { Vec::new() };
+                let is_shown = self.files_left > 0 && self.text_left > 0;
+                let attributes = if is_shown { attribute_lines(&name, old, new) } else { Vec::new() };
                 let only_attributes = old.state == new.state && !attributes.is_empty();
-                if only_attributes || self.content(&name, Some(old), Some(new)) {
+                let is_content_shown =
+                    if only_attributes { self.has_room() } else { self.content(&name, Some(old), Some(new)) };
+                if is_content_shown {
                     self.mode(&name, &old.state, &new.state);
                     for line in &attributes {
+                        self.text_left = self.text_left.saturating_sub(line.len());
                         self.line(line);
                     }
                 }

@@ -17,7 +17,9 @@ use std::sync::Arc;
 impl Haft {
     /// Repairs what a process left half-made when it died in this call.
     pub async fn sweep(&self, call: &CallId) -> Result<(), CallError> {
-        let found = self.store.undo_of(call).await.map_err(store_error)?;
+        let found = self.store.undo_of(call).await.map_err(store_error).inspect_err(|error| {
+            tracing::warn!(%call, error = %error.message, "what a call left that was cut off is not repaired");
+        })?;
         // What another machine's process left is not here.
         let found = found.filter(|(undo, _)| undo.host.as_ref().is_none_or(|host| *host == haft_store::host_name()));
         if let Some((_, steps)) = found {

@@ -2,13 +2,14 @@
 //! changes, the next start recovers, and the user takes back what can be. Each byte that anybody wrote is then in a file, in a
 //! before-image, or named; and what the editor left alone is as it was, with all that belongs to it.
 
-use super::bench::{Bench, Closeness, memory};
+use super::bench::{Bench, Closeness, memory, set_attribute};
 use super::interference::{
-    Act, FILES, Plan, Told, bench_for, changes, interfered_until, nothing_is_lost, plans, points, side, untouched_is,
-    untouched_is_whole,
+    Act, FILES, Plan, Told, at_stage, bench_for, changes, interfered_until, nothing_is_lost, plans, points, side,
+    untouched_is, untouched_is_whole,
 };
 use super::laws::Chance;
 use super::*;
+use haft_sandbox::layer::stands;
 
 /// What dies, and what its user takes back then.
 #[derive(Debug, Clone, Copy)]
@@ -121,4 +122,43 @@ fn who_dies_while_an_editor_acts_on_another_mount_loses_nothing() {
 fn who_dies_while_an_editor_acts_without_rename_flags_loses_nothing() {
     let _refused = haft_sandbox::faults::refuse(&["renameat2"]);
     many(&Bench::new(), 300);
+}
+
+/// Runs something in a process that dies at the first point of a name, as far as its files are concerned; and starts anew.
+fn dies_at(bench: &Bench, stage: &'static str, call: &CallId, change: Change) {
+    let work = || bench.carry_out_as(call, &[change]);
+    let die = || std::panic::resume_unwind(Box::new("died"));
+    let done = at_stage(stage, die, || std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)));
+    assert!(done.is_err(), "it has to die");
+    bench.vault.sweep(call, &bench.rows(call).1);
+}
+
+#[test]
+fn file_that_is_too_large_to_be_kept_gets_its_name_back() {
+    let _refused = haft_sandbox::faults::refuse(&["renameat2"]);
+    let limits = UndoLimits { max_file_bytes: 4, ..UndoLimits::default() };
+    let bench = Bench::across(&memory(), &memory(), limits);
+    let path = bench.file("large", "more than four bytes\n");
+    let change =
+        Change::Write { path: path.clone(), content: b"new\n".into(), before: stands(&path).unwrap(), mode: None };
+    dies_at(&bench, "taken", &crate::new_call_id(), change);
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "more than four bytes\n");
+}
+
+#[test]
+fn attributes_that_a_dead_process_may_have_changed_are_not_taken_for_the_old_ones() {
+    let bench = Bench::new();
+    let (path, staged) = (bench.file("noted", "text\n"), bench.dir.join("staged"));
+    set_attribute(&path, "user.note", b"of a person");
+    std::fs::copy(&path, &staged).unwrap();
+    let (before, after) = (stands(&path).unwrap(), stands(&staged).unwrap());
+    assert_eq!(before, after);
+    let call = crate::new_call_id();
+    dies_at(&bench, "exchanged", &call, Change::Place { path: path.clone(), staged, before, after });
+    let error = bench.undo(&call).unwrap_err();
+    let kept = bench.vault.of(&call).join("0.new");
+    assert!(error.message.contains(&kept.display().to_string()), "{}", error.message);
+    let mut value = [0; 16];
+    let length = rustix::fs::getxattr(&kept, "user.note", &mut value[..]).unwrap();
+    assert_eq!(&value[..length], b"of a person");
 }

@@ -78,7 +78,7 @@ pub(super) fn all(steps: &[UndoStep], images: &Path) -> Inverse {
     let mut inverse = Inverse::default();
     let mut strays = strays(steps, images);
     for (number, step) in steps.iter().enumerate().rev() {
-        match (strays.remove(&number), invert(step, images)) {
+        match (strays.remove(&number), invert(number, step, images)) {
             // Taking the step back would let go of what is kept for it.
             (Some(stray), _) => inverse.stuck.push(Stuck::Lost(of_others(&stray)).of(step)),
             (None, Ok(change)) => {
@@ -179,7 +179,7 @@ impl Inverse {
 }
 
 /// The change that takes a step back; none if it was never made.
-fn invert(step: &UndoStep, images: &Path) -> Result<Option<Change>, Stuck> {
+fn invert(number: usize, step: &UndoStep, images: &Path) -> Result<Option<Change>, Stuck> {
     let changed = || Stuck::Changed(step.path.clone());
     let now = look(&step.path, &step.before).map_err(|_| changed())?;
     let image = step.image.as_ref().map(|image| image_path(images, image));
@@ -189,17 +189,27 @@ fn invert(step: &UndoStep, images: &Path) -> Result<Option<Change>, Stuck> {
     let (made, unmade) = (is_left(&now, step), same(&now, &step.before));
     // Where a step changes only times, attributes or an access control list, both states are equal: it was made if its image exists.
     if unmade && (!made || step.action != PLACE || !image.as_ref().is_some_and(|image| image.exists())) {
-        return match image.filter(|image| is_of_others(image, step, alike)) {
-            Some(image) => Err(Stuck::Lost(of_others(&image))),
-            None => Ok(None),
+        let others = image.as_ref().filter(|image| is_of_others(image, step, alike));
+        // Where both states are equal, nobody knows which version it is.
+        let other = image.as_ref().filter(|_| made && step.action == PLACE).and_then(|image| pending_file(image));
+        return match (others, other) {
+            (Some(image), _) => Err(Stuck::Lost(of_others(image))),
+            (None, Some(other)) => Err(Stuck::Lost(format!(
+                "haft died while it changed the file, and the other version is {}",
+                other.display()
+            ))),
+            (None, None) => Ok(None),
         };
     }
     // Without the flags of `renameat2` nothing has the name for a moment, and whoever dies then leaves it so.
-    let is_parked = || now == State::Absent && image.as_deref().is_some_and(|image| parked_file(image).is_some());
-    if !made && !is_parked() {
-        return Err(match image.filter(|image| is_of_others(image, step, alike)) {
-            Some(image) => Stuck::Lost(format!("{CHANGED}, and {}", of_others(&image))),
-            None => changed(),
+    let parked = if made { None } else { parked_file_of(number, images) };
+    if !made && (parked.is_none() || image.is_none() || now != State::Absent) {
+        return Err(match (image.filter(|image| is_of_others(image, step, alike)), parked) {
+            (Some(image), _) => Stuck::Lost(format!("{CHANGED}, and {}", of_others(&image))),
+            (None, Some(parked)) => {
+                Stuck::Lost(format!("{CHANGED}, and what was there before is {}", parked.display()))
+            }
+            (None, None) => changed(),
         });
     }
     let path = step.path.clone();
@@ -250,10 +260,22 @@ pub(super) fn names_of(image: &Path) -> [PathBuf; 4] {
     ]
 }
 
+/// What lies beside an image that is not there: what was to be exchanged, or what came out.
+fn pending_file(image: &Path) -> Option<PathBuf> {
+    let [_, names @ ..] = names_of(image);
+    names.into_iter().find(|path| path.symlink_metadata().is_ok())
+}
+
 /// The file that an exchange in more steps has parked, if the process died before it was done.
 pub(super) fn parked_file(image: &Path) -> Option<PathBuf> {
     let [_, _, coming, image] = names_of(image);
     [coming, image].into_iter().find(|path| path.symlink_metadata().is_ok())
+}
+
+/// The same of a step, wherever its image is or would be.
+fn parked_file_of(number: usize, images: &Path) -> Option<PathBuf> {
+    let dirs = shelves_of(images).into_iter().chain([images.to_owned()]);
+    dirs.map(|dir| dir.join(number.to_string())).find_map(|image| parked_file(&image))
 }
 
 /// Where a step's before-image is, if it is whole.
@@ -318,7 +340,7 @@ pub(crate) fn is_begun(kept: &Kept, number: usize) -> bool {
 const STAYS: &str = "somebody changed it again, and their version stays in its place";
 
 fn take_back_step(kept: &Kept, number: usize) -> Result<(), String> {
-    let change = match invert(&kept.steps[number], kept.images()) {
+    let change = match invert(number, &kept.steps[number], kept.images()) {
         Ok(None) => return Ok(()),
         Ok(Some(change)) => change,
         Err(Stuck::Changed(_)) => return Err(STAYS.to_owned()),

@@ -1,8 +1,8 @@
 //! Repairing what a process left when it died in the middle of a step: files that it had taken from their places.
 
 use super::invert::{is_left, parked_file, same};
-use super::keep::{BACK, image_path};
-use crate::apply::{Spot, StepError, coming};
+use super::keep::BACK;
+use crate::apply::{Spot, StepError, coming, shelves_of};
 use haft_core::change::State;
 use haft_sandbox::layer::stands;
 use haft_store::UndoStep;
@@ -11,20 +11,26 @@ use std::path::Path;
 /// Repairs one step. A file that was being removed becomes the image, if it is the expected one; otherwise it goes back to its
 /// path. A file that an exchange or a move in several steps had parked goes back to its path. Nothing is replaced: where a path
 /// is taken, the file stays where undo finds it.
-pub(super) fn recover(step: &UndoStep, images: &Path) {
-    let Some(image) = step.image.as_ref().map(|image| image_path(images, image)) else { return };
-    let back = image.parent().unwrap_or(images).join(BACK).join(image.file_name().unwrap_or_default());
-    if step.before == State::Absent {
-        finish_removal(&step.path, &back, |removed| is_left(removed, step));
+pub(super) fn recover(number: usize, step: &UndoStep, images: &Path) {
+    for dir in shelves_of(images).into_iter().chain([images.to_owned()]) {
+        let (image, back) = (dir.join(number.to_string()), dir.join(BACK).join(number.to_string()));
+        // The rollback came later.
+        if step.before == State::Absent {
+            finish_removal(step, &back, |removed| is_left(removed, step));
+        }
+        put_back(step, &back);
+        if step.after == State::Absent && step.target.is_none() {
+            finish_removal(step, &image, |removed| same(removed, &step.before));
+        }
+        put_back(step, &image);
     }
-    if step.after == State::Absent && step.target.is_none() {
-        finish_removal(&step.path, &image, |removed| same(removed, &step.before));
-    }
+}
+
+/// Puts a file back that has no name any more, if its path is free.
+fn put_back(step: &UndoStep, image: &Path) {
     // A move in two steps first gives the file the image's own name.
-    let is_moved = step.target.as_ref().is_some_and(|target| is_free(target));
-    let moved = [&back, &image].into_iter().filter(|_| is_moved).cloned();
-    let parked = [parked_file(&back), parked_file(&image)].into_iter().flatten();
-    let nameless = parked.chain(moved).find(|file| !is_free(file));
+    let moved = step.target.as_ref().filter(|target| is_free(target)).map(|_| image.to_owned());
+    let nameless = parked_file(image).into_iter().chain(moved).find(|file| !is_free(file));
     let Some(file) = nameless.filter(|_| is_free(&step.path)) else { return };
     if move_to_free(&file, &step.path).is_err() {
         let (path, kept) = (step.path.display(), file.display());
@@ -33,16 +39,17 @@ pub(super) fn recover(step: &UndoStep, images: &Path) {
 }
 
 /// Gives a file that was being removed the name of the image; or its path back, if it is another version than the expected one.
-fn finish_removal(path: &Path, image: &Path, is_expected: impl Fn(&State) -> bool) {
+fn finish_removal(step: &UndoStep, image: &Path, is_expected: impl Fn(&State) -> bool) {
     let pending = image.with_file_name(coming(&image.file_name().unwrap_or_default().to_string_lossy()));
-    let state = match stands(&pending) {
+    let is_expected = match stands(&pending) {
         Ok(State::Absent) | Err(_) => return,
-        Ok(state) => state,
+        Ok(state) => is_expected(&state),
     };
-    if !is_expected(&state) && is_free(path) && move_to_free(&pending, path).is_ok() {
+    if !is_expected && is_free(&step.path) && move_to_free(&pending, &step.path).is_ok() {
         return;
     }
-    if is_free(image) {
+    // Under this name undo looks for an image only where the step has one.
+    if is_free(image) && (is_expected || step.image.is_some()) {
         // If this fails, undo finds it under the name that it has.
         let _ = std::fs::rename(pending, image);
     }

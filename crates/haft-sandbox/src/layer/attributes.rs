@@ -4,7 +4,7 @@ use super::at;
 use super::clean::MARKS;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,51 +15,79 @@ const USER_SETTABLE: [&str; 2] = ["user.", "system.posix_acl_"];
 /// The extended attributes of an open file, also of one that was opened with `O_PATH`.
 pub fn attributes(held: BorrowedFd<'_>) -> io::Result<BTreeMap<String, Vec<u8>>> {
     let path = at::held_path(held);
+    let mut found = BTreeMap::new();
+    for name in names(&path)? {
+        let value = value(&path, &name).map_err(|error| {
+            let error = io::Error::from(error);
+            io::Error::new(error.kind(), format!("its attribute {name} cannot be read: {error}"))
+        })?;
+        found.extend(value.map(|value| (name, value)));
+    }
+    Ok(found)
+}
+
+/// The names of the attributes that a path has.
+fn names(path: &str) -> io::Result<BTreeSet<String>> {
     let mut list = vec![0; 1024];
     let length = loop {
-        match rustix::fs::listxattr(&path, list.as_mut_slice()) {
+        match rustix::fs::listxattr(path, list.as_mut_slice()) {
             Ok(length) => break length,
-            Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(BTreeMap::new()),
+            Err(Errno::NOTSUP | Errno::NOSYS) => return Ok(BTreeSet::new()),
             // The kernel gives at most 64 KiB.
             Err(Errno::RANGE) if list.len() < 1 << 20 => list.resize(list.len() * 8, 0),
             Err(error) => return Err(error.into()),
         }
     };
-    let mut found = BTreeMap::new();
-    for name in list[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
-        let Ok(name) = std::str::from_utf8(name) else { continue };
-        let mut value = vec![0; 256];
-        let length = loop {
-            match rustix::fs::getxattr(&path, name, value.as_mut_slice()) {
-                Ok(length) => break Some(length),
-                Err(Errno::RANGE) if value.len() < 1 << 20 => value.resize(value.len() * 16, 0),
-                // Somebody took it off since it was listed.
-                Err(Errno::NODATA) => break None,
-                Err(error) => {
-                    let error = io::Error::from(error);
-                    return Err(io::Error::new(error.kind(), format!("its attribute {name} cannot be read: {error}")));
-                }
-            }
-        };
-        if let Some(length) = length {
-            value.truncate(length);
-            found.insert(name.to_owned(), value);
-        }
-    }
-    Ok(found)
+    let names = list[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    Ok(names.filter_map(|name| std::str::from_utf8(name).ok()).map(str::to_owned).collect())
 }
 
-/// Whether the file or directory of a name has the same attributes in both layers, but for those of the overlay itself.
+/// The value of an attribute; none if somebody took it off since its name was listed.
+fn value(path: &str, name: &str) -> Result<Option<Vec<u8>>, Errno> {
+    let mut value = vec![0; 256];
+    loop {
+        match rustix::fs::getxattr(path, name, value.as_mut_slice()) {
+            Ok(length) => {
+                value.truncate(length);
+                value.shrink_to_fit();
+                return Ok(Some(value));
+            }
+            Err(Errno::RANGE) if value.len() < 1 << 20 => value.resize(value.len() * 16, 0),
+            Err(Errno::NODATA) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Whether the file or directory of a name has the same attributes in both layers, but for those of the overlay itself. What may
+/// not be read is not compared.
 pub(super) fn have_same_attributes(
     name: &OsStr,
     upper_dir: BorrowedFd<'_>,
     lower_dir: BorrowedFd<'_>,
 ) -> io::Result<bool> {
-    let settable = |dir: BorrowedFd<'_>| -> io::Result<BTreeMap<String, Vec<u8>>> {
-        let mut all = attributes(at::open_at(dir, name, OFlags::PATH)?.as_fd())?;
-        let starts = |name: &str, with: &[&str]| with.iter().any(|start| name.starts_with(start));
-        all.retain(|name, _| starts(name, &USER_SETTABLE) && !starts(name, &MARKS));
-        Ok(all)
+    let [upper, lower] = [upper_dir, lower_dir].map(|dir| at::open_at(dir, name, OFlags::PATH));
+    let (upper, lower) = (upper?, lower?);
+    let [upper, lower] = [&upper, &lower].map(|held| at::held_path(held.as_fd()));
+    let starts = |name: &str, with: &[&str]| with.iter().any(|start| name.starts_with(start));
+    let settable = |path: &str| -> io::Result<BTreeSet<String>> {
+        let mut names = names(path)?;
+        names.retain(|name| starts(name, &USER_SETTABLE) && !starts(name, &MARKS));
+        Ok(names)
     };
-    Ok(settable(upper_dir)? == settable(lower_dir)?)
+    let names = settable(&upper)?;
+    if names != settable(&lower)? {
+        return Ok(false);
+    }
+    for name in &names {
+        match (value(&upper, name), value(&lower, name)) {
+            (Err(Errno::ACCESS | Errno::PERM), _) | (_, Err(Errno::ACCESS | Errno::PERM)) => {}
+            (upper, lower) => {
+                if upper? != lower? {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+    Ok(true)
 }
