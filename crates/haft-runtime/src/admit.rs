@@ -479,7 +479,11 @@ impl Haft {
         let (checked, mut facts) = self.known(checked, &halt, Purpose::Look).await.map_err(|stop| stop.error)?;
         let grants = self.store.grants(self.workspace.root(), Some(&checked.spec().name)).await;
         facts.grants = grants.map_err(store_error)?;
-        let (votes, verdict) = judge(&checked, &facts, &self.settings.policy, &self.settings.chain);
+        let (mut votes, mut verdict) = judge(&checked, &facts, &self.settings.policy, &self.settings.chain);
+        crate::pipeline::mask_reason(&mut verdict.reason, checked.args());
+        for vote in &mut votes {
+            crate::pipeline::mask_reason(&mut vote.reason, checked.args());
+        }
         // What a read would have to ask for is not given away by explaining, either.
         let look = crate::dry::may_look(&facts.places) && verdict.decision != Decision::Deny;
         let Effects { view, problem, .. } =

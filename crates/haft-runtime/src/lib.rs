@@ -110,6 +110,14 @@ fn now_ns() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// How to work in another project: for a path that is not UTF-8 no shell can be told to go there.
+fn go_to(root: &std::path::Path) -> String {
+    match root.to_str() {
+        Some(root) => format!("cd {root}"),
+        None => format!("haft --root '{}' …", haft_core::path_text::show(root.as_os_str())),
+    }
+}
+
 /// Milliseconds of the Unix epoch.
 pub fn now_ms() -> i64 {
     i64::try_from(now_ns() / 1_000_000).unwrap_or(i64::MAX)

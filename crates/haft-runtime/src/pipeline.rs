@@ -31,7 +31,8 @@ use crate::web::Web;
 use crate::workspace::Workspace;
 use crate::{journal, observed, panics, run, tools};
 use haft_core::approval::{Decider, Verdict};
-use haft_core::record::{redact_unchecked, sealed};
+use haft_core::record::{redact_unchecked, sealed, secrets_in};
+use haft_core::shell::masking::mask_quoted;
 use haft_core::{Call, CallError, CallId, Checked, Origin, Outcome, SessionId};
 use haft_store::Store;
 use haft_store::waits::{Wait, WaitKind};
@@ -311,6 +312,7 @@ impl Haft {
         // What was tried and not kept is discarded.
         drop(self.trials.take(&call.id));
         outcome.duration_ms = millis(begun);
+        mask_reason(&mut outcome.verdict.reason, &call.args);
         self.end_approved_claim(&call, &outcome);
         self.settle_claim(&call, &outcome).await;
         self.note_source(&call.session, &outcome);
@@ -512,6 +514,14 @@ fn panicked_outcome(opened: &journal::Opened, error: CallError) -> Outcome {
 }
 
 /// Milliseconds since then.
+/// Masks the secrets of a call's arguments where the reason of a verdict quotes them.
+pub(crate) fn mask_reason(reason: &mut String, args: &serde_json::Value) {
+    let secrets = secrets_in(args);
+    if !secrets.is_empty() {
+        *reason = mask_quoted(reason, &secrets).into_owned();
+    }
+}
+
 fn millis(begun: Instant) -> u64 {
     u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

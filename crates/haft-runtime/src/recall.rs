@@ -6,7 +6,7 @@ use crate::judge::executed_files::{CHANGED, changed_error};
 use crate::pipeline::Haft;
 use crate::ranked_changes::{ChangeView, RankedChanges};
 use crate::tool::BoxFuture;
-use crate::{Approver, Question, Said, new_call_id, panics, store_error};
+use crate::{Approver, Question, Said, go_to, new_call_id, panics, store_error};
 use haft_core::admit::decide;
 use haft_core::approval::{Decider, DecisionScope};
 use haft_core::executed::{ChangedFile, ExecutedFile, described};
@@ -486,8 +486,9 @@ impl Haft {
         if path_text::load(&approval.root) == self.workspace.project() {
             return Ok(approval);
         }
-        Err(CallError::conflict(format!("{id} belongs to the project {}", approval.root))
-            .hint(format!("decide it there: cd {}", approval.root)))
+        let root = path_text::load(&approval.root);
+        Err(CallError::conflict(format!("{id} belongs to the project {}", path_text::show(root.as_os_str())))
+            .hint(format!("decide it there: {}", go_to(&root))))
     }
 }
 

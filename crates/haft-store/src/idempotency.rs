@@ -10,7 +10,7 @@ use crate::db::{Db, DbError, DbResult};
 use crate::host::CallOwner;
 use crate::migrate::Step;
 use crate::{ApprovalState, Mode, Store, StoreError, Topic, myself, now_ms};
-use haft_core::record::Digest;
+use haft_core::record::{Digest, Kind};
 use haft_core::{CallId, ErrorKind, Outcome, ResultContent};
 use serde_json::Value;
 
@@ -204,7 +204,7 @@ impl Question {
             ApprovalState::Pending => Ok(ClaimedCall::Waiting(first)),
             ApprovalState::Approved => {
                 let is_young = self.decided_ms.is_some_and(|at| db.now_ms().is_ok_and(|now| now - at < BEGINS_MS));
-                let runs = is_under_way(db, id)? || (is_young && !is_open(db, id)?);
+                let runs = is_under_way(db, id)? || (is_young && !is_open(db, id)? && !is_interrupted(db, id)?);
                 Ok(if runs { ClaimedCall::Running } else { ClaimedCall::Interrupted })
             }
             ApprovalState::Rejected => {
@@ -227,6 +227,12 @@ fn open_in(db: &Db<'_>, id: &CallId) -> DbResult<Option<CallOwner>> {
 
 fn is_open(db: &Db<'_>, id: &CallId) -> DbResult<bool> {
     open_in(db, id).map(|open| open.is_some())
+}
+
+/// Whether it is known that the process died that made the call.
+fn is_interrupted(db: &Db<'_>, id: &CallId) -> DbResult<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM journal WHERE call_id = ?1 AND kind = ?2)";
+    db.one(sql, cells![id.as_str(), Kind::Interrupted.as_str()], |row| row.get(0))
 }
 
 /// Whether a process that lives has the call open.

@@ -151,6 +151,9 @@ fn insert_step(db: &Db<'_>, call: &CallId, number: usize, step: &UndoStep) -> Db
     .map(drop)
 }
 
+/// How often an undo of an undo is followed.
+const REDONE_MAX: usize = 1000;
+
 fn select(db: &Db<'_>, root: &str, selection: &UndoSelection, limit: u32) -> DbResult<Vec<UndoCall>> {
     let UndoSelection { session, turn, since_ms } = selection;
     let sql = format!(
@@ -249,6 +252,25 @@ impl Store {
         let root = path_text::store(root);
         self.run(Mode::Read, move |db| {
             select(db, &root, &selection, limit)?.into_iter().map(|call| describe(db, call, paths)).collect()
+        })
+        .await
+    }
+
+    /// The call whose changes stand in place of a call's: itself, or, where its undo was undone, the call that redid its changes.
+    pub async fn standing_call(&self, call: &CallId) -> Result<CallId, StoreError> {
+        let call = call.clone();
+        self.run(Mode::Read, move |db| {
+            let undone_by = |id: &str| {
+                let sql = "SELECT undone_by FROM undo_calls WHERE call_id = ?1";
+                db.first(sql, cells![id], |row| row.get::<Option<String>>(0)).map(Option::flatten)
+            };
+            let mut standing = call;
+            for _ in 0..REDONE_MAX {
+                let Some(undo) = undone_by(standing.as_str())? else { break };
+                let Some(redo) = undone_by(&undo)?.as_deref().and_then(CallId::parse) else { break };
+                standing = redo;
+            }
+            Ok(standing)
         })
         .await
     }

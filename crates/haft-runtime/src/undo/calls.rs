@@ -5,7 +5,7 @@ use crate::confined::Terms;
 use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::tool::Staging;
-use crate::{new_call_id, store_error, undo};
+use crate::{go_to, new_call_id, store_error, undo};
 use haft_core::change::Change;
 use haft_core::outcome::Undo;
 use haft_core::record::Kind;
@@ -42,7 +42,8 @@ impl Haft {
 
     /// Why a call cannot be taken back as it stands now, if it cannot.
     pub(crate) async fn why_not_undone(&self, call: &CallId) -> Result<Option<String>, CallError> {
-        let (found, steps) = self.undo_data(call).await?;
+        let standing = self.store.standing_call(call).await.map_err(store_error)?;
+        let (found, steps) = self.undo_data(&standing).await?;
         let (vault, workspace) = (self.vault.clone(), Arc::clone(&self.workspace));
         let work = move || {
             let shown = |path: &Path| workspace.shown(path);
@@ -75,12 +76,15 @@ impl Haft {
             self.tell_undone(call, &undo, &[]).await;
             return Ok(PartlyUndone { call_id, undo, left: Vec::new() });
         }
+        // Whose undo was undone was redone, under another id.
+        let named = call;
+        let call = &self.store.standing_call(named).await.map_err(store_error)?;
         let (found, steps) = self.undo_data(call).await?;
         let root = path_text::load(&found.root);
         if root != self.workspace.root() && Path::new(&found.root) != self.workspace.root() {
-            let root = path_text::show(root.as_os_str());
-            return Err(CallError::conflict(format!("{call} belongs to the project {root}"))
-                .hint(format!("undo it there: cd {root}")));
+            let shown = path_text::show(root.as_os_str());
+            return Err(CallError::conflict(format!("{call} belongs to the project {shown}"))
+                .hint(format!("undo it there: {}", go_to(&root))));
         }
         // A store can be shared; files and what was in them cannot.
         if let Some(host) = found.host.as_ref().filter(|_| !self.vault.of(call).exists()) {
@@ -118,7 +122,7 @@ impl Haft {
         if left.is_empty() {
             self.store.mark_undone(call, &id).await.map_err(store_error)?;
         }
-        self.tell_undone(call, &undo, &left).await;
+        self.tell_undone(named, &undo, &left).await;
         Ok(PartlyUndone { call_id: id, undo, left })
     }
 

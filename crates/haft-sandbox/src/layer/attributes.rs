@@ -2,7 +2,7 @@
 
 use super::at;
 use super::clean::MARKS;
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, XattrFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -90,4 +90,39 @@ pub(super) fn have_same_attributes(
         }
     }
     Ok(true)
+}
+
+/// Linux keeps an access control list in an attribute of this name.
+const ACCESS_LIST: &str = "system.posix_acl_access";
+/// The tags of entries for a user and for a group that are named.
+const NAMED: [u16; 2] = [0x02, 0x08];
+
+/// Gives a file in the upper layer the access control list of the file that it replaces, if the command could not: in its
+/// namespace the users that the list names do not exist. Without the list the group would have what it allows at the most. False
+/// if there was nothing to do.
+pub(super) fn keep_access_list(name: &OsStr, upper_dir: BorrowedFd<'_>, lower_dir: BorrowedFd<'_>) -> io::Result<bool> {
+    let upper = at::open_at(upper_dir, name, OFlags::PATH)?;
+    let lower = at::open_at(lower_dir, name, OFlags::PATH)?;
+    let [upper, lower] = [&upper, &lower].map(|held| at::held_path(held.as_fd()));
+    let list = |path: &str| match value(path, ACCESS_LIST) {
+        Err(Errno::NOTSUP) => Ok(None),
+        list => list,
+    };
+    let Some(list) = list(&lower)?.filter(|list| names_strangers(list)) else { return Ok(false) };
+    if value(&upper, ACCESS_LIST)?.is_some() {
+        return Ok(false);
+    }
+    rustix::fs::setxattr(&upper, ACCESS_LIST, &list, XattrFlags::empty())?;
+    Ok(true)
+}
+
+/// Whether an access control list names anybody but the user and the group that haft runs as.
+fn names_strangers(list: &[u8]) -> bool {
+    let own = [rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()];
+    // Behind the version: a tag, permissions and a number for each entry.
+    list.get(4..).unwrap_or_default().chunks_exact(8).any(|entry| {
+        let tag = u16::from_le_bytes([entry[0], entry[1]]);
+        let number = u32::from_le_bytes([entry[4], entry[5], entry[6], entry[7]]);
+        NAMED.iter().zip(own).any(|(named, own)| tag == *named && number != own)
+    })
 }

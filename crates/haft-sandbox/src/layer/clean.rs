@@ -23,6 +23,10 @@ pub(super) const SPECIAL: &str = "is not kept: pipes, sockets and devices cannot
 pub(super) const OF_DIRECTORY: &str =
     "keeps its attributes and access control list: haft does not take over those that a command gives to a directory";
 
+/// What is said of a file whose access control list a command could not keep.
+pub(super) const OF_STRANGERS: &str =
+    "keeps its access control list: it names users or groups that a command in the sandbox cannot name";
+
 /// What overlayfs leaves where something was deleted.
 pub(super) fn is_whiteout(stat: &Stat) -> bool {
     at::kind(stat) == FileType::CharacterDevice && stat.st_rdev == 0

@@ -200,6 +200,29 @@ fn attributes_and_access_lists_alone_are_a_change_of_a_file_and_told_of_a_direct
 }
 
 #[test]
+fn file_that_is_replaced_keeps_an_access_list_that_the_command_cannot_name() {
+    let nobody = "ffffffff";
+    let list =
+        |user: &str| format!("0200000001000600{nobody}02000600{user}04000000{nobody}10000600{nobody}20000000{nobody}");
+    let stranger = list("a05b0000");
+    let mut scene = Scene::new(&format!(
+        "echo a > listed; echo b > plain; chmod 660 listed plain; {}",
+        set_attribute("listed", "system.posix_acl_access", &stranger)
+    ));
+    if !scene.view("for f in listed plain; do echo new > new; chmod 660 new; mv new $f; done") {
+        return;
+    }
+    let found = scene.diff();
+    assert_eq!(found.refused, [(scene.root().join("listed"), clean::OF_STRANGERS)]);
+    let staged = |name: &str| scene.dir.path().join("view/upper").join(name);
+    let mut value = [0; 64];
+    let length = rustix::fs::getxattr(staged("listed"), "system.posix_acl_access", &mut value[..]).unwrap();
+    let hex: String = value[..length].iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(hex, stranger);
+    assert!(rustix::fs::getxattr(staged("plain"), "system.posix_acl_access", &mut value[..]).is_err());
+}
+
+#[test]
 fn pipes_are_refused_wherever_they_are() {
     let mut scene = Scene::new("mkfifo old; mkdir d; mkfifo d/p");
     if !scene.view("mkfifo new; mkdir tree; echo x > tree/x; mkfifo tree/p; rm old; rm -r d") {

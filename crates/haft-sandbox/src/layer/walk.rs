@@ -1,7 +1,7 @@
 //! From what stands in the upper layer to changes.
 
-use super::attributes::have_same_attributes;
-use super::clean::{self, OF_DIRECTORY, SPECIAL};
+use super::attributes::{have_same_attributes, keep_access_list};
+use super::clean::{self, OF_DIRECTORY, OF_STRANGERS, SPECIAL};
 use super::tree::{DEPTH_MAX, each_at, stands_at};
 use super::{Diffed, Layer, LayerError, at};
 use haft_core::change::{Change, State};
@@ -160,6 +160,11 @@ impl Walk {
                 return Ok(());
             }
             self.notice(pair, name, &path)?;
+            if (at::kind(up), at::kind(&low)) == (FileType::RegularFile, FileType::RegularFile)
+                && keep_access_list(name, pair.upper.as_fd(), pair.lower.as_fd()).map_err(LayerError::at(&path))?
+            {
+                self.found.refused.push((path.clone(), OF_STRANGERS));
+            }
             if at::kind(&low) == FileType::RegularFile && low.st_nlink > 1 {
                 self.found.hard_links.push(path.clone());
             }

@@ -109,7 +109,7 @@ fn show(app: &App, id: &str) -> Result<u8, Failure> {
     let look =
         async { if user.may_decide() { app.haft.look_at(id, &user).await } else { app.haft.glance_at(id).await } };
     if let Some(question) = if here { app.block_on(look)? } else { None } {
-        style::out(&format!("    {}", style::inert(&question.why())));
+        style::out(&format!("    {}", style::inert(&haft_runtime::reason_now(&approval, &question))));
         for row in question.shell.as_ref().map(terminal::command::rows).unwrap_or_default() {
             style::out(&format!("      {}", style::painted(&row)));
         }

@@ -81,9 +81,10 @@ fn redacted(redaction: &Redaction) -> String {
 fn redact(app: &App, args: &LogArgs) -> Result<u8, Failure> {
     require_user()?;
     let scope = match (args.id.as_deref(), args.older_than.as_deref()) {
-        (Some(id), _) => match (CallId::parse(id), id.parse::<i64>()) {
-            (Some(call), _) => RedactionScope::Call(call),
-            (None, Ok(number)) if number > 0 => RedactionScope::Record(number),
+        // A number would be a call id, too, by its form.
+        (Some(id), _) => match (id.parse::<i64>(), CallId::parse(id)) {
+            (Ok(number), _) if number > 0 => RedactionScope::Record(number),
+            (_, Some(call)) => RedactionScope::Call(call),
             _ => return Err(nothing_to_redact(id).into()),
         },
         (None, Some(age)) => {

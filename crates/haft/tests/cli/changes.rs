@@ -243,6 +243,31 @@ fn the_last_of_a_session_is_undone_and_other_sessions_stay() {
 }
 
 #[test]
+fn call_whose_undo_was_undone_can_be_undone_again() {
+    let env = Env::new();
+    let call = write(&env, "x", "x1");
+    let undo = |args: &[&str]| {
+        let done = env.run(&[&["undo"], args, &["--json"]].concat());
+        assert_eq!(done.code, 0, "{args:?} {}{}", done.stdout, done.stderr);
+        done.json()["call_id"].as_str().unwrap().to_owned()
+    };
+    let listed = || env.run(&["changes"]).stdout.lines().find(|line| line.starts_with(&call)).unwrap().to_owned();
+    let first = undo(&[&call]);
+    assert!(listed().contains(&format!("undone by {first}")), "{}", listed());
+    undo(&[&first]);
+    assert_eq!(is_there(&env, &["x1"]), [true]);
+    assert!(!listed().contains("undone by"), "{}", listed());
+    let second = undo(&[&call]);
+    assert_eq!(is_there(&env, &["x1"]), [false]);
+    assert!(listed().contains(&format!("undone by {second}")), "{}", listed());
+    let again = env.run(&["undo", &call]);
+    assert!(again.code != 0 && again.stderr.contains("undone already"), "{}", again.stderr);
+    undo(&[&second]);
+    undo(&["--last"]);
+    assert_eq!(is_there(&env, &["x1"]), [false]);
+}
+
+#[test]
 fn a_stuck_change_of_a_session_is_passed_over_with_its_reason() {
     let env = Env::new();
     write(&env, "x", "x1");

@@ -38,6 +38,7 @@ fn script_rewritten_after_the_question_does_not_run_and_is_asked_anew() {
     // It is asked as it is now, and says what changed.
     let shown = env.run(&["approvals", "show", &id]).stdout;
     assert!(!shown.contains(&format!("runs ./build.sh (sha256 {old}")), "{shown}");
+    assert!(shown.contains("changed since it was asked: ./build.sh"), "{shown}");
     let listed = env.run(&["approvals"]).stdout;
     assert!(listed.contains(&format!("changed since it was asked: ./build.sh (sha256 {old}")), "{listed}");
     let ran = env.run(&["approvals", "approve", &id]);

