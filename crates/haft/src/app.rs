@@ -5,7 +5,7 @@ use crate::config::{self, Choices, CommandRule, ConfigError, Doors, Layers, Load
 use crate::style;
 use haft_core::approval::{Decision, Verdict};
 use haft_core::shell::rule::Stance;
-use haft_core::{Call, CallError, CallId, Caller, Dialect, Origin, Outcome, SessionId, path_text};
+use haft_core::{Call, CallError, CallId, Caller, Dialect, Origin, Outcome, SessionId};
 use haft_mcp::client::{Bridge, Learn};
 use haft_runtime::agent::{AgentSettings, roles};
 use haft_runtime::secrets::{Secrets, Vault};
@@ -98,17 +98,6 @@ pub struct Ground {
     pub workspace: Workspace,
 }
 
-/// A directory as a person gives it: also in the form in which haft shows a name that is not UTF-8, or keeps it.
-fn given_dir(given: &Path) -> PathBuf {
-    match given.to_str() {
-        Some(text) if !given.exists() => match path_text::load(text) {
-            kept if kept.exists() => kept,
-            _ => PathBuf::from(path_text::read(text)),
-        },
-        _ => given.to_owned(),
-    }
-}
-
 impl Ground {
     /// Finds the project and reads the configuration.
     pub fn find(common: &Common) -> Result<Self, Failure> {
@@ -117,8 +106,8 @@ impl Ground {
 
     /// The same, with rules for this once.
     fn find_with(common: &Common, rules: &OneOff) -> Result<Self, Failure> {
-        let here = match &common.root {
-            Some(dir) => given_dir(dir),
+        let here = match common.root_dir() {
+            Some(dir) => dir,
             None => std::env::current_dir().map_err(|error| gone(&error))?,
         };
         let fail = |error: std::io::Error| CallError::invalid(format!("{}: {error}", here.display()));
@@ -135,12 +124,7 @@ impl Ground {
             Ok(ground) => return Ok(ground),
             Err(failure) => failure,
         };
-        let here = common
-            .root
-            .as_deref()
-            .map(given_dir)
-            .map_or_else(std::env::current_dir, Ok)
-            .map_err(|error| gone(&error))?;
+        let here = common.root_dir().map_or_else(std::env::current_dir, Ok).map_err(|error| gone(&error))?;
         let Ok(workspace) = Workspace::discover(&here) else { return Err(failure) };
         let paths = Paths::from_env(workspace.root())?;
         let Ok(layers) = config::load_without_project(&paths, Choices::from_env()?, flags(common, &OneOff::default()))

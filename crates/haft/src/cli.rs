@@ -35,7 +35,7 @@ pub use tui::TuiArgs;
 pub use work::{Became, PipelineAction, PipelineArgs, SessionAction, SessionArgs, WorkerAction, WorkerArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use haft_core::{CallError, SessionId};
+use haft_core::{CallError, SessionId, path_text};
 use std::path::PathBuf;
 
 /// The handle that AI agents hold the world by: every call validated, decided, recorded and undoable.
@@ -91,6 +91,16 @@ impl Common {
     pub fn named_session(&self) -> Result<Option<SessionId>, CallError> {
         let bad = || CallError::invalid("a session's name is 1 to 128 printable characters");
         self.session.as_ref().map(|name| SessionId::new(name).ok_or_else(bad)).transpose()
+    }
+
+    /// The project directory, if somebody named one: also in the form in which haft shows a path that is not UTF-8, or keeps it.
+    pub fn root_dir(&self) -> Option<PathBuf> {
+        let given = self.root.as_ref()?;
+        match given.to_str().filter(|_| !given.exists()) {
+            Some(text) if path_text::load(text).exists() => Some(path_text::load(text)),
+            Some(text) => Some(PathBuf::from(path_text::read(text))),
+            None => Some(given.clone()),
+        }
     }
 
     /// Whether stdout is for JSON alone.

@@ -20,7 +20,7 @@ use haft_core::shell::rule::Rulebook;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The settings of a [`Haft`].
+/// The settings of a [`Haft`](crate::Haft).
 #[derive(Clone)]
 pub struct Settings {
     pub(crate) policy: Arc<Policy>,

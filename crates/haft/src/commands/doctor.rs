@@ -64,7 +64,7 @@ pub(super) fn run(common: &Common) -> u8 {
         Err(failure) => {
             findings.push(browser(&BrowserSettings::default()));
             findings.push(finding("config", Health::Bad, failure.message(), "mend the file it names"));
-            let here = common.root.clone().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
+            let here = common.root_dir().or_else(|| std::env::current_dir().ok()).unwrap_or_default();
             match crate::config::Paths::from_env(&here) {
                 Ok(paths) => {
                     findings.push(log_file(paths.data_dir()));

@@ -92,7 +92,7 @@ pub(super) fn run(common: &Common, args: &LintArgs) -> Result<u8, Failure> {
 
 /// The project. Its configuration does not matter here, and may be broken.
 pub(super) fn workspace(common: &Common) -> Result<Workspace, Failure> {
-    let here = common.root.clone().map_or_else(std::env::current_dir, Ok);
+    let here = common.root_dir().map_or_else(std::env::current_dir, Ok);
     let here = here.map_err(|error| CallError::invalid(format!("no working directory: {error}")))?;
     let found = if common.root.is_some() { Workspace::new(&here) } else { Workspace::discover(&here) };
     Ok(found.map_err(|error| CallError::invalid(format!("{}: {error}", here.display())))?)

@@ -10,8 +10,8 @@ use std::io::Write;
 
 /// Makes a `.haft` directory with a commented configuration in the working directory (or `--root`).
 pub(super) fn init(common: &Common) -> Result<u8, Failure> {
-    let root = match &common.root {
-        Some(root) => root.clone(),
+    let root = match common.root_dir() {
+        Some(root) => root,
         None => {
             std::env::current_dir().map_err(|error| CallError::invalid(format!("no working directory: {error}")))?
         }

@@ -125,8 +125,8 @@ impl ClientPlaces {
         let gone = |error: std::io::Error| {
             CallError::invalid(format!("the project cannot be found: {error}")).hint("name it with --root DIR")
         };
-        let found = match &common.root {
-            Some(root) => Workspace::new(root),
+        let found = match common.root_dir() {
+            Some(root) => Workspace::new(&root),
             None => std::env::current_dir().and_then(|here| Workspace::discover(&here)),
         };
         let project = found.and_then(|workspace| workspace.root().canonicalize()).map_err(gone)?;
