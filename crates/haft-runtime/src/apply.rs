@@ -32,7 +32,7 @@ pub(crate) use changed_path::{ChangedPath, Side, take_apart};
 pub(crate) use copy::{Copying, copy};
 pub(crate) use diff::{Viewer, ordered_lists, ordered_names, view, view_paths};
 #[cfg(test)]
-pub(crate) use metadata::ACCESS_LIST;
+pub(crate) use haft_sandbox::layer::ACCESS_LIST;
 pub(crate) use metadata::FileMetadata;
 pub(crate) use notes::{notes, shown_before};
 pub(crate) use place::{Draft, ExchangedFrom, Identity, Slot, THEIRS, coming};

@@ -5,7 +5,8 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The device, inode, size and times of a file. A file that is swapped and swapped back has another stamp.
+/// The device, inode, size and times of a file. A file that is swapped and swapped back has another stamp. A program that writes
+/// through a shared mapping, or may set the clock, can give two contents the same stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileStamp {
     pub(crate) device: u64,

@@ -157,7 +157,7 @@ impl Report {
 /// What is known of one tool.
 struct Held {
     folder: usize,
-    stamp: Option<find::Stamp>,
+    stamp: Option<crate::file_stamp::FileStamp>,
     /// The last good version.
     good: Option<Good>,
     accepted: Option<Arc<Accepted>>,

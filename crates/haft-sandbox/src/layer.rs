@@ -12,7 +12,7 @@ mod tests;
 pub mod tree;
 mod walk;
 
-pub use attributes::attributes;
+pub use attributes::{ACCESS_LIST, attributes};
 pub use clean::remove_all;
 pub use tree::{stands, stands_alone, stands_at};
 

@@ -3,7 +3,7 @@
 //! A file that is edited becomes another file under the same name, so all of this is given to the new one before it takes the
 //! name. Access never widens: what cannot be kept is taken away, and if that cannot be done either, nothing is changed.
 
-use haft_sandbox::layer::{at, attributes};
+use haft_sandbox::layer::{ACCESS_LIST, at, attributes};
 use rustix::fs::{Gid, Mode, OFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,9 +12,6 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-
-/// Linux keeps an access control list in an attribute of this name.
-pub(crate) const ACCESS_LIST: &str = "system.posix_acl_access";
 
 /// Attributes that vouch for a file's content. The kernel takes the first from every file that is written to.
 const OF_CONTENT: [&str; 3] = ["security.capability", "security.ima", "security.evm"];

@@ -7,8 +7,8 @@
 //!
 //! A link that leads out of the project is what it says and no more: what is there is the user's, and is not opened.
 
-use super::find::Stamp;
 use super::pages::Page;
+use crate::file_stamp::FileStamp;
 use haft_core::record::Digest;
 use haft_sandbox::roots::followed;
 use rustix::fs::{Mode, OFlags};
@@ -26,7 +26,7 @@ const FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// Digests of files that have not changed since they were taken.
-pub(super) type Known = BTreeMap<PathBuf, (Stamp, Digest)>;
+pub(super) type Known = BTreeMap<PathBuf, (FileStamp, Digest)>;
 
 /// One look at the files of one tool.
 pub(super) struct Look<'k> {
@@ -74,16 +74,16 @@ impl<'k> Look<'k> {
         if self.bytes > BYTES_MAX {
             return Err(format!("is one too many: more than {} MiB belong to the tool", BYTES_MAX >> 20));
         }
-        let (stamp, link) = (Stamp::from(&meta), !content.is_empty());
+        let (stamp, link) = (FileStamp::from(&meta), !content.is_empty());
         if let Some((_, digest)) = self.known.get(path).filter(|(known, _)| *known == stamp && !link && !self.reads) {
             return Ok(*digest);
         }
         file.by_ref().take(BYTES_MAX + 1).read_to_end(&mut content).map_err(failed)?;
-        if Stamp::from(&file.metadata().map_err(failed)?) != stamp {
+        if FileStamp::from(&file.metadata().map_err(failed)?) != stamp {
             return Err("is being changed".to_owned());
         }
         let digest = self.seen(shown, content, path.starts_with(self.root));
-        if let Some(stamp) = stamp.settled().filter(|_| !link) {
+        if let Some(stamp) = Some(stamp).filter(|stamp| stamp.is_settled() && !link) {
             self.known.insert(path.to_owned(), (stamp, digest));
         }
         Ok(digest)

@@ -2,6 +2,7 @@
 //! opened that could wait, and no link leads out of a folder.
 
 use super::{Folder, Note};
+use crate::file_stamp::FileStamp;
 use haft_core::ToolName;
 use haft_core::manifest::Manifest;
 use haft_core::manifest::written::Written;
@@ -9,11 +10,10 @@ use haft_core::record::Digest;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::num::NonZero;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,44 +28,6 @@ const BYTES_MAX: u64 = 256 << 10;
 const TOGETHER_MAX: u64 = 16 << 20;
 /// From how many tools on it is worth a thread to look at some of them.
 const THREAD_MIN: usize = 32;
-
-/// What tells one content of a file from another without reading it. Whoever writes through a shared mapping, or may set the
-/// clock, can give two contents the same: it does for not reading a manifest again, whose last content is the one that
-/// counts then, and for no last look before a start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    /// How large the file is.
-    pub(super) const fn size(self) -> u64 {
-        self.size
-    }
-
-    /// Itself, if the file has been left alone for a while: clocks of file systems are coarse, and a file may change
-    /// twice between two of their ticks.
-    pub(super) fn settled(self) -> Option<Self> {
-        let now = crate::now_ms() / 1000;
-        (self.changed.0 + 1 < now).then_some(self)
-    }
-}
-
-impl From<&Metadata> for Stamp {
-    fn from(meta: &Metadata) -> Self {
-        Self {
-            device: meta.dev(),
-            inode: meta.ino(),
-            size: meta.size(),
-            modified: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-        }
-    }
-}
 
 /// A manifest that can be read, with what it was read from.
 #[derive(Debug, Clone)]
@@ -92,12 +54,12 @@ pub(super) struct Found {
     /// Which folder, by its place among them.
     pub(super) folder: usize,
     /// What tells this content of the file from others; none if nothing does.
-    pub(super) stamp: Option<Stamp>,
+    pub(super) stamp: Option<FileStamp>,
     pub(super) content: Content,
 }
 
 /// Where a tool's file was last, and what it looked like.
-pub(super) type Before = BTreeMap<String, (usize, Option<Stamp>)>;
+pub(super) type Before = BTreeMap<String, (usize, Option<FileStamp>)>;
 
 /// Whether a directory may be called so: a tool's name without what names families and servers.
 pub(super) fn is_plain(name: &str) -> bool {
@@ -237,8 +199,8 @@ fn is_there(dir: &OwnedFd, name: &str) -> bool {
 
 /// Looks at one tool's file. None if there is none.
 fn look((dir, folder): (&OwnedFd, usize), name: &str, before: &Before) -> Option<Found> {
-    let found = |stamp: Option<Stamp>, content| {
-        Some(Found { name: name.to_owned(), folder, stamp: stamp.and_then(Stamp::settled), content })
+    let found = |stamp: Option<FileStamp>, content| {
+        Some(Found { name: name.to_owned(), folder, stamp: stamp.filter(|stamp| stamp.is_settled()), content })
     };
     let bad = |stamp, why: &str| found(stamp, Content::Bad(vec![format!("1:1: {why}")]));
     // A pipe would wait for somebody to write into it.
@@ -269,11 +231,11 @@ fn look((dir, folder): (&OwnedFd, usize), name: &str, before: &Before) -> Option
         Err(error) => return bad(None, &format!("it cannot be opened: {error}")),
     };
     let stamp = match file.metadata() {
-        Ok(meta) if !meta.is_file() => return bad(Some(Stamp::from(&meta)), "it is not a file"),
+        Ok(meta) if !meta.is_file() => return bad(Some(FileStamp::from(&meta)), "it is not a file"),
         Ok(meta) if meta.len() > BYTES_MAX => {
-            return bad(Some(Stamp::from(&meta)), &format!("it is larger than {} KiB", BYTES_MAX >> 10));
+            return bad(Some(FileStamp::from(&meta)), &format!("it is larger than {} KiB", BYTES_MAX >> 10));
         }
-        Ok(meta) => Stamp::from(&meta),
+        Ok(meta) => FileStamp::from(&meta),
         Err(error) => return bad(None, &format!("it cannot be looked at: {error}")),
     };
     if before.get(name) == Some(&(folder, Some(stamp))) {

@@ -4,8 +4,8 @@
 //! environments, and its times change with each. Within one haft a file is read again only when the file system says that
 //! it is not the one that was read.
 
-use super::find::Stamp;
 use crate::confined::environment::is_system;
+use crate::file_stamp::FileStamp;
 use haft_core::record::Digest;
 use haft_sandbox::roots::followed;
 use rustix::fs::{Mode, OFlags};
@@ -26,7 +26,7 @@ const KNOWN_MAX: usize = 2 * ENTRIES_MAX;
 /// Where Python keeps what it has compiled. Functions are run so that it is not read there.
 const COMPILED: &str = "__pycache__";
 
-type Known = HashMap<PathBuf, (Stamp, Digest)>;
+type Known = HashMap<PathBuf, (FileStamp, Digest)>;
 
 fn known() -> MutexGuard<'static, Known> {
     static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
@@ -122,14 +122,14 @@ impl Walk<'_> {
 
 /// The digest of a file, and its size. It is opened without waiting for anybody, and without following a link.
 fn digest(path: &Path) -> io::Result<(Digest, u64)> {
-    let before = Stamp::from(&path.symlink_metadata()?);
+    let before = FileStamp::from(&path.symlink_metadata()?);
     if let Some((_, digest)) = known().get(path).filter(|(stamp, _)| *stamp == before) {
-        return Ok((*digest, before.size()));
+        return Ok((*digest, before.size));
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     let meta = file.metadata()?;
-    let stamp = Stamp::from(&meta);
+    let stamp = FileStamp::from(&meta);
     if !meta.is_file() {
         return Err(io::Error::other("it is no file any more"));
     }
@@ -143,11 +143,11 @@ fn digest(path: &Path) -> io::Result<(Digest, u64)> {
         hasher.update(&piece[..count]);
         left -= count as u64;
     }
-    if Stamp::from(&file.metadata()?) != stamp {
+    if FileStamp::from(&file.metadata()?) != stamp {
         return Err(io::Error::other("it is being changed"));
     }
     let digest = Digest::from_hasher(hasher);
-    if let Some(stamp) = stamp.settled() {
+    if stamp.is_settled() {
         let mut known = known();
         if known.len() >= KNOWN_MAX {
             known.clear();

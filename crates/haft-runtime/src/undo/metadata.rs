@@ -3,14 +3,12 @@
 
 use super::bench::{Bench, Closeness, access_list, memory, set_attribute, snapshot};
 use super::*;
-use crate::apply::FileMetadata;
+use crate::apply::{ACCESS_LIST, FileMetadata};
 use haft_sandbox::layer::stands;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::process::Command;
-
-const ACCESS_LIST: &str = "system.posix_acl_access";
 
 /// Project and vault on one mount, and on two.
 fn benches() -> [Bench; 3] {

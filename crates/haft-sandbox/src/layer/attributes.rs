@@ -93,7 +93,7 @@ pub(super) fn have_same_attributes(
 }
 
 /// Linux keeps an access control list in an attribute of this name.
-const ACCESS_LIST: &str = "system.posix_acl_access";
+pub const ACCESS_LIST: &str = "system.posix_acl_access";
 /// The tags of entries for a user and for a group that are named.
 const NAMED: [u16; 2] = [0x02, 0x08];
 

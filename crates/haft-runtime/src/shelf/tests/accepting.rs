@@ -54,7 +54,7 @@ fn the_last_look_reads_what_a_mapping_has_changed() {
     let file = dir.path().join("x");
     std::fs::write(&file, "good").unwrap();
     // What is remembered of the file says something else of it than it holds, as it does after a write through a mapping.
-    let stamp = super::super::find::Stamp::from(&file.metadata().unwrap());
+    let stamp = crate::file_stamp::FileStamp::from(&file.metadata().unwrap());
     let other = haft_core::record::Digest::of(b"other");
     let mut known = Known::from([(file.clone(), (stamp, other))]);
     assert_eq!(Look::comparing(dir.path(), &mut known).take(&file, "x").unwrap(), other);
