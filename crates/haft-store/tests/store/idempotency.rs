@@ -149,6 +149,8 @@ fn claimed_call_that_is_asked_about_stands_where_its_question_stands() {
     assert_eq!(standing(&scene.store), ClaimedCall::Running);
     scene.tamper("UPDATE open_calls SET lock = '00aa', process = 'h/00/1/1'");
     assert_eq!(standing(&scene.store), ClaimedCall::Interrupted, "the process that approved it is gone");
+    assert_eq!(wait(scene.store.take_interrupted()).unwrap().len(), 1);
+    assert_eq!(standing(&scene.store), ClaimedCall::Interrupted, "it is recorded, and nobody makes the call any more");
     scene.store.end_approved_claim(&success("written"));
     wait(scene.store.flush()).unwrap();
     assert_eq!(standing(&scene.store), ended(&success("written")));
