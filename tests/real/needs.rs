@@ -9,6 +9,8 @@ pub(crate) fn need(variable: &str) -> Option<PathBuf> {
         "HAFT_TEST_CHROMIUM" => "HAFT_TEST_WITHOUT_CHROMIUM",
         "HAFT_TEST_SPEECH" => "HAFT_TEST_WITHOUT_SPEECH",
         "HAFT_TEST_PDFTOTEXT" => "HAFT_TEST_WITHOUT_PDFTOTEXT",
+        "HAFT_TEST_RG" => "HAFT_TEST_WITHOUT_RG",
+        "HAFT_TEST_FD" => "HAFT_TEST_WITHOUT_FD",
         "HAFT_TEST_WORDLLAMA" => "HAFT_TEST_WITHOUT_WORDLLAMA",
         _ => "HAFT_TEST_WITHOUT_MCP",
     };

@@ -6,6 +6,7 @@ mod bench;
 mod build;
 mod chaos;
 mod ci;
+mod diff;
 mod docs;
 mod doors;
 mod fuzz;
@@ -38,6 +39,7 @@ cargo xtask bench memory                  the same for memory alone
 cargo xtask bench work                    the same for pipelines and tasks alone
 cargo xtask soak [--calls N] [--with HAFT]  100 000 calls through every door, and memory must stay flat
 cargo xtask chaos [--steps N] [--seed N]  10 000 steps while workers and the database are killed
+cargo xtask diff [TEST] [--seed N] [--cases N]  built-in tools beside the programs that people trust
 cargo xtask fuzz [TARGET] [--seconds N]   run fuzz targets (20 s each)
 cargo xtask fuzz build                    only compile them
 cargo xtask docs [--check]                write docs/reference, or say what is stale
@@ -77,6 +79,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["soak", rest @ ..] => soak::command(rest),
         ["fuzz", "build"] => build::fuzz_targets(),
         ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["diff", rest @ ..] => diff::command(rest),
         ["docs"] => docs::run(docs::Mode::Write),
         ["docs", "pictures"] => docs::pictures(),
         ["docs", "--check"] => docs::run(docs::Mode::Check),

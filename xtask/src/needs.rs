@@ -88,7 +88,7 @@ pub(crate) const RG: Need = Need {
     apt: Some("ripgrep"),
     cargo: Some("ripgrep"),
     npm: None,
-    without: "file.grep has no peer to be measured beside",
+    without: "file.grep is not compared with it",
 };
 
 /// The peer of file.glob.
@@ -98,7 +98,7 @@ pub(crate) const FD: Need = Need {
     apt: Some("fd-find"),
     cargo: Some("fd-find"),
     npm: None,
-    without: "file.glob has no peer to be measured beside",
+    without: "file.glob is not compared with it",
 };
 
 /// A peer of confinement.

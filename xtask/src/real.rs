@@ -11,7 +11,7 @@ mod place;
 pub(crate) mod postgres;
 mod python;
 
-use crate::needs::{PDFTOTEXT, SPEECH};
+use crate::needs::{FD, PDFTOTEXT, RG, SPEECH};
 use crate::sh;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
@@ -122,6 +122,8 @@ fn packaged(real: &mut Real) {
     let wanted = [
         (&SPEECH, "HAFT_TEST_SPEECH", "HAFT_TEST_WITHOUT_SPEECH"),
         (&PDFTOTEXT, "HAFT_TEST_PDFTOTEXT", "HAFT_TEST_WITHOUT_PDFTOTEXT"),
+        (&RG, "HAFT_TEST_RG", "HAFT_TEST_WITHOUT_RG"),
+        (&FD, "HAFT_TEST_FD", "HAFT_TEST_WITHOUT_FD"),
     ];
     for (need, variable, otherwise) in wanted {
         match need.meet() {
