@@ -8,7 +8,7 @@
 //! 3. The undo log says what is about to happen, durably, and meanwhile the drafts are brought onto the disk.
 //! 4. [`prepare_new`]: missing directories, and new files under a draft's name beside their place, so that they get what that
 //!    directory gives to new files.
-//! 5. [`apply`], step by step (`place.rs`): the draft and the file are *exchanged* in one system call. What came out is what
+//! 5. [`apply`], under the lock of the project (`project_lock.rs`), step by step (`place.rs`): the draft and the file are *exchanged* in one system call. What came out is what
 //!    was there at that very moment; only now it is compared with what was expected. It is the before-image, as it is, or it
 //!    goes back, and the call fails with a conflict.
 //! 6. After a conflict or an error, the steps before it are taken back by the same law: what somebody changed meanwhile stays
@@ -24,6 +24,7 @@ mod metadata;
 mod notes;
 mod place;
 mod prepare;
+mod project_lock;
 mod ranking;
 mod shelf;
 mod spot;
@@ -37,6 +38,7 @@ pub(crate) use metadata::FileMetadata;
 pub(crate) use notes::{notes, shown_before};
 pub(crate) use place::{Draft, ExchangedFrom, Identity, Slot, THEIRS, coming};
 pub(crate) use prepare::{prepare, prepare_new, remove_drafts};
+pub(crate) use project_lock::ProjectLock;
 #[cfg(test)]
 pub(crate) use shelf::shelf_name;
 pub(crate) use shelf::{Shelves, is_image, remove as remove_kept, shelves_above, shelves_of};

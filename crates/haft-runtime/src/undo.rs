@@ -44,7 +44,7 @@ pub(crate) use invert::{Inverse, alike, is_begun, same, take_back};
 pub(crate) use keep::Kept;
 pub(crate) use letting_go::told;
 
-use crate::apply::{self, Failed};
+use crate::apply::{self, Failed, ProjectLock};
 use crate::files;
 use haft_core::change::{Change, State};
 use haft_core::{CallError, CallId};
@@ -96,11 +96,19 @@ impl KeptFile {
 pub(crate) struct Vault {
     dir: PathBuf,
     limits: UndoLimits,
+    /// Whether changes are made under the lock of the project. Tests of what happens without it do without.
+    locks_project: bool,
 }
 
 impl Vault {
     pub(crate) fn new(data_dir: &Path, limits: UndoLimits) -> Self {
-        Self { dir: data_dir.join("undo"), limits }
+        Self { dir: data_dir.join("undo"), limits, locks_project: true }
+    }
+
+    /// A vault for places where no lock can be had.
+    #[cfg(test)]
+    pub(crate) fn without_project_lock(self) -> Self {
+        Self { locks_project: false, ..self }
     }
 
     /// Where a call's images are, free of links if it is there.
@@ -129,7 +137,10 @@ impl Vault {
             return Err(error);
         }
         crate::crash_point("kept");
-        match apply::apply(changes, &kept, shown) {
+        let lock = if self.locks_project { ProjectLock::wait(root) } else { ProjectLock::none() };
+        let made = apply::apply(changes, &kept, shown);
+        drop(lock);
+        match made {
             Ok(()) => {
                 let late = kept.let_go();
                 kept.gap = told(kept.gap.take(), &late, shown);

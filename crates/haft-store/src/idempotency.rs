@@ -27,7 +27,7 @@ const OUTCOME_MAX: usize = 256 << 10;
 /// How much of its output then.
 const OUTPUT_MAX: usize = 128 << 10;
 /// How long an approved call may take to begin before its process counts as gone.
-const BEGINS_MS: i64 = 60_000;
+pub(crate) const BEGINS_MS: i64 = 60_000;
 
 const RUNNING: &str = "running";
 const ASKED: &str = "asked";

@@ -19,6 +19,9 @@ use std::collections::BTreeMap;
 const PORTION: i64 = 500;
 /// What stands in the place of a text that was removed.
 const REMOVED: &str = "[redacted]";
+/// The calls that have not ended, and those that wait for an answer or for being run after one.
+const OPEN: &str =
+    "SELECT call_id FROM open_calls UNION SELECT id FROM approvals WHERE state IN ('pending', 'approved')";
 
 /// What is to be removed from the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +41,7 @@ pub struct Redacted {
     pub records: i64,
     /// The calls that they were about.
     pub calls: Vec<CallId>,
-    /// Whether some are about a call that has not ended: these were left alone.
+    /// Whether some are about a call that has not ended or waits for an answer: these were left alone.
     pub open: bool,
 }
 
@@ -168,7 +171,7 @@ fn spoken(db: &Db<'_>, scope: &RedactionScope, after: i64) -> DbResult<Vec<Spoke
          WHERE kind <> 'redaction' AND (CAST(?1 AS TEXT) IS NULL OR call_id = ?1) AND seq BETWEEN ?2 AND ?3
          AND (body IS NOT NULL OR ({body} IS NULL AND {redacted} IS NULL))
          AND (CAST(?4 AS BIGINT) IS NULL OR CAST({at} AS BIGINT) < ?4)
-         AND (call_id IS NULL OR call_id NOT IN (SELECT call_id FROM open_calls)) ORDER BY seq LIMIT ?5",
+         AND (call_id IS NULL OR call_id NOT IN ({OPEN})) ORDER BY seq LIMIT ?5",
     );
     db.all(&sql, cells![call, first, last, before, PORTION], |row| {
         Ok(Spoken { seq: row.get(0)?, text: row.get(1)?, call: row.get(2)?, has_body: row.get(3)? })
@@ -212,8 +215,12 @@ fn portion(
     }
     for call in &done.calls {
         let sql = "UPDATE approvals SET preview = ?2, reason = ?2, sources = NULL, executed = NULL, trial = NULL,
-                   outcome = CASE WHEN outcome IS NULL THEN NULL ELSE ?3 END WHERE id = ?1 AND state IN ('done', 'rejected')";
-        db.execute(sql, cells![call.as_str(), REMOVED, json!({"rejected": REMOVED}).to_string()])?;
+                   outcome = CASE WHEN outcome IS NULL THEN NULL WHEN state = 'rejected' THEN ?3 ELSE ?4 END
+                   WHERE id = ?1 AND (state IN ('done', 'rejected') OR (state = 'approved' AND decided_ms < ?5))";
+        let (rejected, done) = (json!({"rejected": REMOVED}).to_string(), json!({"redacted": true}).to_string());
+        // One that was approved and never ran to its end belongs to a process that died, unless it is about to begin.
+        let abandoned = db.now_ms()? - idempotency::BEGINS_MS;
+        db.execute(sql, cells![call.as_str(), REMOVED, rejected, done, abandoned])?;
         idempotency::redact(db, call)?;
     }
     if done.records > 0 {
@@ -230,7 +237,7 @@ fn portion(
 
 fn is_open(db: &Db<'_>, scope: &RedactionScope) -> DbResult<bool> {
     let RedactionScope::Call(call) = scope else { return Ok(false) };
-    db.one("SELECT EXISTS (SELECT 1 FROM open_calls WHERE call_id = ?1)", cells![call.as_str()], |row| row.get(0))
+    db.one(&format!("SELECT ?1 IN ({OPEN})"), cells![call.as_str()], |row| row.get(0))
 }
 
 /// Replaces the text of an earlier record by its envelope, and gives the seal. None: it says nothing else.

@@ -508,13 +508,18 @@ impl App {
                 ));
                 continue;
             }
+            // What cannot be looked up may have changed something.
+            let changed_nothing = self.block_on(self.store().undo_of(&call.call_id)).is_ok_and(|found| found.is_none());
+            let id = &call.call_id;
+            let next = if changed_nothing {
+                format!("No change of it is kept; `haft log {id}` shows the call")
+            } else {
+                format!("`haft changes {id}` shows what it changed, `haft undo {id}` takes it back")
+            };
             style::warn(&format!(
-                "call {} ({}) was interrupted at {}: its process died before it could finish. `haft changes {}` shows what it changed, `haft undo {}` takes it back",
-                call.call_id,
+                "call {id} ({}) was interrupted at {}: its process died before it could finish. {next}",
                 call.tool,
                 crate::time::shown(call.at_ms),
-                call.call_id,
-                call.call_id,
             ));
         }
         Ok(())

@@ -122,13 +122,32 @@ fn place() -> Option<PathBuf> {
 /// What is logged. A filter that cannot be read must not keep anybody from working.
 fn filter(said: Option<&str>, verbose: bool) -> Targets {
     let usual = if verbose { VERBOSE } else { USUAL };
-    let parsed = said.unwrap_or(usual).parse::<Targets>();
+    let said = said.unwrap_or(usual);
+    let parsed = match said.split(',').find(|directive| !is_directive(directive.trim())) {
+        Some(odd) => Err(format!("`{}` is neither a level nor PART=LEVEL", style::inert(odd))),
+        None => said.parse::<Targets>().map_err(|error| error.to_string()),
+    };
     parsed.unwrap_or_else(|error| {
         style::warn(&format!(
             "{VARIABLE} cannot be read, and `{usual}` is used: {error}. It is a list such as `info` or `warn,haft=debug`"
         ));
         usual.parse().unwrap_or_default()
     })
+}
+
+/// Whether a directive is a level, a part of the program with its level, or a part of haft. The parser takes any text for the
+/// name of a part, so that a misspelt level would log nothing.
+fn is_directive(directive: &str) -> bool {
+    let is_part =
+        |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | ':')) && !name.is_empty();
+    match directive.split_once('=') {
+        Some((part, level)) => is_part(part) && level.parse::<LevelFilter>().is_ok(),
+        None => {
+            directive.is_empty()
+                || directive.parse::<LevelFilter>().is_ok()
+                || is_part(directive) && directive.starts_with("haft")
+        }
+    }
 }
 
 /// Events alone: spans are for a collector, and cost nothing where none is.

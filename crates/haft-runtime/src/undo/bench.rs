@@ -69,7 +69,7 @@ impl Bench {
             dir: dir.path().canonicalize().unwrap(),
             data: data.path().canonicalize().unwrap(),
             store: self.store.clone(),
-            vault: Vault::new(&data.path().canonicalize().unwrap(), self.vault.limits),
+            vault: Vault::new(&data.path().canonicalize().unwrap(), self.vault.limits).without_project_lock(),
             _shelves: Some(Shelving(data.path().join("undo"))),
             _temporary: vec![dir, data],
         }
@@ -79,7 +79,7 @@ impl Bench {
     pub(super) fn open(dir: &Path, data: &Path, limits: UndoLimits) -> Self {
         let (dir, data) = (dir.canonicalize().unwrap(), data.canonicalize().unwrap());
         let store = Store::open(&data.join("haft.db")).unwrap();
-        let vault = Vault::new(&data, limits);
+        let vault = Vault::new(&data, limits).without_project_lock();
         Self { dir, data, store, vault, _shelves: None, _temporary: Vec::new() }
     }
 

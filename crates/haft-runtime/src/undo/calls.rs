@@ -41,13 +41,13 @@ impl Haft {
     }
 
     /// Why a call cannot be taken back as it stands now, if it cannot.
-    pub(crate) async fn why_not_undone(&self, call: &CallId) -> Result<Option<String>, CallError> {
+    pub(crate) async fn why_not_undone(&self, call: &CallId) -> Result<Option<CallError>, CallError> {
         let standing = self.store.standing_call(call).await.map_err(store_error)?;
         let (found, steps) = self.undo_data(&standing).await?;
         let (vault, workspace) = (self.vault.clone(), Arc::clone(&self.workspace));
         let work = move || {
             let shown = |path: &Path| workspace.shown(path);
-            Ok(vault.inverse(&found, &steps)?.why_not(&shown))
+            Ok(vault.inverse(&found, &steps)?.whole(&found, &shown).err())
         };
         crate::tool::off_thread(Halt::new(), work).await
     }

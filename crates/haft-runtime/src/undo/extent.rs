@@ -91,6 +91,23 @@ pub struct PassedOver {
     pub call_id: CallId,
     /// Why.
     pub reason: String,
+    /// What can be done about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl PassedOver {
+    /// From the error of taking the call back, which begins with the call where it says that it cannot be done.
+    pub(crate) fn new(call_id: CallId, error: CallError) -> Self {
+        let CallError { message, hint, .. } = error;
+        let reason = message.strip_prefix(&cannot_be_undone(&call_id)).map(str::to_owned);
+        Self { call_id, reason: reason.unwrap_or(message), hint }
+    }
+}
+
+/// How the error of a call begins that cannot be taken back.
+pub(crate) fn cannot_be_undone(call: &CallId) -> String {
+    format!("{call} cannot be undone: ")
 }
 
 /// What came of taking back what can be taken back.

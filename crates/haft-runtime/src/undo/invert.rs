@@ -1,5 +1,6 @@
 //! From a step that was made, or was about to be, to the change that takes it back.
 
+use super::extent::cannot_be_undone;
 use super::keep::{BACK, COPY, PLACE, WRITE, image_path};
 use super::{Kept, remove_dirs};
 use crate::apply::{self, Conflict, PARKED, StepError, THEIRS, coming, look, shelves_of};
@@ -161,11 +162,11 @@ impl Inverse {
             ),
         };
         let gap = call.gap.as_ref().map(|gap| format!(" ({gap})")).unwrap_or_default();
-        Err(CallError::conflict(format!("{id} cannot be undone: {why}{gap}")).hint(hint))
+        Err(CallError::conflict(format!("{}{why}{gap}", cannot_be_undone(id))).hint(hint))
     }
 
     /// Why the call cannot be taken back as a whole.
-    pub(crate) fn why_not(&self, shown: &dyn Fn(&Path) -> String) -> Option<String> {
+    fn why_not(&self, shown: &dyn Fn(&Path) -> String) -> Option<String> {
         let changed: Vec<String> =
             self.stuck.iter().filter(|stuck| stuck.why == CHANGED).map(|stuck| shown(&stuck.path)).collect();
         let mut reasons = Vec::new();

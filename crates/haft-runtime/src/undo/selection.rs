@@ -139,7 +139,7 @@ impl Haft {
                 Ok(PartlyUndone { call_id, undo, left }) => {
                     undone.push(CallUndone { undone: call, call_id, files: undo.files, left, reason: undo.reason });
                 }
-                Err(error) => passed_over.push(PassedOver { call_id: call, reason: error.message }),
+                Err(error) => passed_over.push(PassedOver::new(call, error)),
             }
         }
         if undone.is_empty() {
@@ -154,7 +154,7 @@ impl Haft {
         for call_id in self.undoable(selection).await? {
             match self.why_not_undone(&call_id).await? {
                 None => return Ok(LastUndoable { call_id, passed_over }),
-                Some(reason) => passed_over.push(PassedOver { call_id, reason }),
+                Some(error) => passed_over.push(PassedOver::new(call_id, error)),
             }
             if passed_over.len() >= PASSED_OVER_MAX {
                 break;
@@ -171,8 +171,11 @@ fn nothing_undoable(passed_over: &[PassedOver]) -> CallError {
         return error.hint("`haft changes` lists the calls that changed files, with their sessions");
     };
     let message = format!("{}; the latest is {}: {}", error.message, latest.call_id, latest.reason);
-    CallError::not_found(message)
-        .hint(format!("`haft undo {} --partial` restores what of it can be restored", latest.call_id))
+    let error = CallError::not_found(message);
+    match &latest.hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
 }
 
 fn change_entry(found: ChangingCall, files: Vec<String>) -> ChangeEntry {

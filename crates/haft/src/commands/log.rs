@@ -110,8 +110,8 @@ fn redact(app: &App, args: &LogArgs) -> Result<u8, Failure> {
     let done = app.block_on(app.haft.redact_log(request))?;
     if done.redacted.records == 0 {
         if done.redacted.open {
-            return Err(CallError::conflict("the call has not ended, so its records stay")
-                .hint("redact it when it has ended; `haft log` shows that")
+            return Err(CallError::conflict("the call has not ended or waits for an answer, so its records stay")
+                .hint("redact it when it has ended; `haft approvals list` shows what waits for an answer")
                 .into());
         }
         if let Some(id) = &args.id {
@@ -200,7 +200,8 @@ fn show(record: &Record) {
     let body = &record.body;
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
     let at = body.get("at").and_then(Value::as_i64).map(time::shown).unwrap_or_default();
-    let kind = text("kind");
+    let is_trial = body.get("dry_run").and_then(Value::as_bool) == Some(true);
+    let kind = if is_trial { "trial" } else { text("kind") };
     let painted = match (kind, body.get("success").and_then(Value::as_bool)) {
         ("interrupted" | "refused", _) | (_, Some(false)) => paint(BAD, format!("{kind:<11}")),
         (_, Some(true)) => paint(GOOD, format!("{kind:<11}")),

@@ -279,6 +279,13 @@ fn a_stuck_change_of_a_session_is_passed_over_with_its_reason() {
     assert!(ran.stderr.contains(&format!("passed over {stuck}")), "{}", ran.stderr);
     assert!(ran.stderr.contains("changed since: x2"), "{}", ran.stderr);
     assert_eq!(is_there(&env, &["x1", "x2", "y1"]), [false, true, true]);
+    for selection in [&["--last"][..], &["--since", "1h"]] {
+        let none = env.run(&[&["undo", "--session", "x"], selection].concat());
+        assert_eq!(none.code, 1, "{}", none.stderr);
+        assert_eq!(none.stderr.matches("cannot be undone").count(), 0, "the reason is said once: {}", none.stderr);
+        assert!(none.stderr.contains(&format!("the latest is {stuck}: changed since: x2")), "{}", none.stderr);
+        assert!(!none.stderr.contains("--partial"), "its only file cannot be restored: {}", none.stderr);
+    }
 }
 
 #[test]

@@ -45,7 +45,10 @@ fn after_the_intent_the_next_start_says_so_and_the_change_can_be_taken_back() {
         let id = interrupted[0]["body"]["call"].as_str().unwrap();
         let undo = env.run(&["undo", id]);
         match stage {
-            "opened" => assert!(undo.stderr.contains("changed no files"), "{}", undo.stderr),
+            "opened" => {
+                assert!(next.stderr.contains("No change of it is kept"), "{}", next.stderr);
+                assert!(undo.stderr.contains("changed no files"), "{}", undo.stderr);
+            }
             _ => assert_eq!(undo.code, 0, "{stage}: {}", undo.stderr),
         }
         assert_eq!(snapshot(&env.root()), before, "{stage}");

@@ -154,6 +154,34 @@ fn before_images_go_if_they_are_named() {
 }
 
 #[test]
+fn call_that_waits_for_an_answer_keeps_its_records() {
+    let env = Env::new();
+    let write = |path: &str| {
+        let (outcome, code) = env.call("file.write", json!({"path": path, "content": "x"}), &["--no-input"]);
+        assert_eq!(code, 4, "{outcome:#}");
+        outcome["call_id"].as_str().unwrap().to_owned()
+    };
+    let (approved, pending) = (write("a.txt"), write("b.txt"));
+    assert_eq!(env.run(&["approvals", "approve", &approved]).code, 0);
+    assert_eq!(env.run(&["log", "redact", &approved]).code, 0);
+    let shown = env.run(&["approvals", "show", &approved, "--json"]).json();
+    assert_eq!((&shown["state"], &shown["outcome"]), (&json!("done"), &json!({"redacted": true})), "{shown:#}");
+    let refused = env.run(&["log", "redact", &pending]);
+    assert!(refused.code != 0 && refused.stderr.contains("waits for an answer"), "{}", refused.stderr);
+    assert!(env.run(&["log", &pending]).stdout.contains("b.txt"));
+    assert_eq!(env.run(&["approvals", "reject", &pending]).code, 0);
+    assert_eq!(env.run(&["log", "redact", &pending]).code, 0);
+}
+
+#[test]
+fn trial_is_listed_as_a_trial() {
+    let env = Env::new();
+    env.call("file.write", json!({"path": "a.txt", "content": "x"}), &["--dry-run"]);
+    let listed = env.run(&["log"]).stdout;
+    assert!(listed.contains("trial") && !listed.contains("outcome"), "{listed}");
+}
+
+#[test]
 fn one_record_is_redacted_by_its_number() {
     let env = Env::new();
     env.ok("calc.eval", json!({"expression": "6 * 7"}));

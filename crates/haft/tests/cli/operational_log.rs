@@ -31,6 +31,10 @@ fn a_command_logs_on_stderr_when_it_is_asked_to() {
     assert_eq!(run(&[], Some("haft::wait=debug")), "");
     let odd = run(&[], Some("haft=loudly"));
     assert!(odd.contains("HAFT_LOG cannot be read") && odd.contains("a call ends"), "{odd}");
+    for typo in ["nonsense[[", "inof"] {
+        let said = run(&[], Some(typo));
+        assert!(said.contains("HAFT_LOG cannot be read") && said.contains(typo), "{said}");
+    }
     assert!(!env.data().join("log").exists(), "a command that ends keeps no file");
 }
 
