@@ -74,7 +74,10 @@ fn real(path: &Path) -> Result<PathBuf, SandboxError> {
         _ => unclear(path, &error.to_string()),
     })?;
     if KERNEL.iter().any(|dir| real.starts_with(dir)) {
-        return Err(unclear(path, "belongs to the kernel, and a confined program has its own there; use a directory elsewhere"));
+        return Err(unclear(
+            path,
+            "belongs to the kernel, and a confined program has its own there; use a directory elsewhere",
+        ));
     }
     Ok(real)
 }

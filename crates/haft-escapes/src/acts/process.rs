@@ -28,6 +28,9 @@ pub(crate) const ACTS: &[Act] = &[
     victim("process.io_priority", |b| call(libc::SYS_ioprio_set, &[1, pid(b)?, (2 << 13) | 6]).tried()),
     victim("process.ptrace_attach", |b| ptrace(b, libc::PTRACE_ATTACH)),
     victim("process.ptrace_seize", |b| ptrace(b, libc::PTRACE_SEIZE)),
+    victim("process.trace_any", trace_any),
+    Act::new("process.trace_past_the_filter", |_| trace_past_the_filter()),
+    Act::new("process.trace_without_filter", |_| trace_without_filter()),
     victim("process.vm_write", vm_write),
     victim("process.mem_write", mem_write),
     victim("process.kcmp", |b| call(libc::SYS_kcmp, &[pid(b)?, std::process::id() as usize, 1, 0, 0]).tried()),
@@ -97,6 +100,64 @@ fn ptrace(b: &Brief, request: libc::c_uint) -> Tried {
     }
     let _ = call(libc::SYS_ptrace, &[libc::PTRACE_DETACH as usize, pid(b)?, 0, 0]);
     Ok("attached".to_owned())
+}
+
+/// Traces whoever is there: the victim, the first process, the one that started this.
+fn trace_any(b: &Brief) -> Tried {
+    let seize = |pid: usize| call(libc::SYS_ptrace, &[libc::PTRACE_SEIZE as usize, pid, 0, 0]).tried();
+    let parent = call(libc::SYS_getppid, &[])?;
+    any(&[("victim", &|| seize(pid(b)?)), ("first", &|| seize(1)), ("parent", &|| seize(parent))])
+}
+
+/// A child that waits to be traced.
+fn traced_child() -> Result<i32, Stop> {
+    let child = sys::fork(|| {
+        let _ = call(libc::SYS_ptrace, &[libc::PTRACE_TRACEME as usize, 0, 0, 0]);
+        let _ = call(libc::SYS_kill, &[std::process::id() as usize, libc::SIGSTOP as usize]);
+        call(libc::SYS_getppid, &[]).map_or(1, |_| 0)
+    })?;
+    sys::wait(child)?;
+    Ok(child)
+}
+
+/// Makes a namespace by a call that its tracer puts in the place of a harmless one, when the kernel has seen that.
+#[cfg(target_arch = "x86_64")]
+fn trace_past_the_filter() -> Tried {
+    let child = traced_child()?;
+    let trace = |request: libc::c_uint, data: usize| call(libc::SYS_ptrace, &[request as usize, int(child), 0, data]);
+    let next_stop = || trace(libc::PTRACE_SYSCALL, 0).and_then(|_| sys::wait(child));
+    let mut registers: libc::user_regs_struct = zeroed();
+    let tried = (|| {
+        next_stop()?;
+        trace(libc::PTRACE_GETREGS, into(&mut registers))?;
+        registers.orig_rax = libc::SYS_unshare as u64;
+        registers.rdi = libc::CLONE_NEWUSER as u64;
+        trace(libc::PTRACE_SETREGS, at(&registers))?;
+        next_stop()?;
+        trace(libc::PTRACE_GETREGS, into(&mut registers))
+    })();
+    let _ = call(libc::SYS_kill, &[int(child), libc::SIGKILL as usize]);
+    let _ = sys::wait(child);
+    tried?;
+    match registers.rax as i64 {
+        0 => Ok("a user namespace".to_owned()),
+        errno => stopped(std::io::Error::from_raw_os_error(-errno as i32).to_string()),
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn trace_past_the_filter() -> Tried {
+    broken("only written for x86_64")
+}
+
+/// Traces a child for which the filter is suspended.
+fn trace_without_filter() -> Tried {
+    const SUSPEND_SECCOMP: usize = 1 << 21;
+    let child = sys::fork(|| call(libc::SYS_ppoll, &[0, 0, 0, 0, 0]).map_or(1, |_| 0))?;
+    let tried = call(libc::SYS_ptrace, &[libc::PTRACE_SEIZE as usize, int(child), 0, SUSPEND_SECCOMP]);
+    let _ = call(libc::SYS_kill, &[int(child), libc::SIGKILL as usize]);
+    let _ = sys::wait(child);
+    tried.tried()
 }
 
 /// Where the stack of a process is, with its environment at the top.

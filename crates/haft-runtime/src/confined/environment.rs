@@ -23,7 +23,57 @@ const HARMLESS: &[&str] = &[
     "TZ",
     "COLUMNS",
     "LINES",
+    "CI",
 ];
+/// Variables that say where a toolchain is, or which one: programs on the PATH find the rest of themselves by these.
+const TOOLCHAIN_VARIABLES: &[&str] = &[
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "JAVA_HOME",
+    "JDK_HOME",
+    "MAVEN_HOME",
+    "M2_HOME",
+    "GRADLE_HOME",
+    "KOTLIN_HOME",
+    "SDKMAN_DIR",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "CONDA_DEFAULT_ENV",
+    "PYENV_ROOT",
+    "PYENV_VERSION",
+    "GOPATH",
+    "GOROOT",
+    "GOTOOLCHAIN",
+    "NVM_DIR",
+    "NVM_BIN",
+    "VOLTA_HOME",
+    "FNM_DIR",
+    "BUN_INSTALL",
+    "RBENV_ROOT",
+    "RBENV_VERSION",
+    "GEM_HOME",
+    "GEM_PATH",
+    "ASDF_DIR",
+    "ASDF_DATA_DIR",
+    "DOTNET_ROOT",
+    "ANDROID_HOME",
+    "ANDROID_SDK_ROOT",
+];
+/// Variables that name the certificates of authorities that the user trusts.
+const CERTIFICATE_VARIABLES: &[&str] = &[
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "GIT_SSL_CAINFO",
+    "CARGO_HTTP_CAINFO",
+    "AWS_CA_BUNDLE",
+];
+/// What shows that a directory is an environment of a language: beside its `bin` is all that its programs need.
+const ENVIRONMENT_MARKS: &[&str] = &["pyvenv.cfg", "conda-meta"];
 /// Places in a home that hold toolchains: programs on the PATH need what is beside them.
 const TOOLCHAINS: &[&str] = &[
     ".cargo/bin",
@@ -71,7 +121,8 @@ pub struct MissingSecret(pub String);
 /// The variables for a program: the harmless ones, those passed by name, and declared secrets.
 pub fn make(pass: &[String], secrets: &[String]) -> Result<Vec<(OsString, OsString)>, MissingSecret> {
     let named = |name: &OsStr| {
-        let harmless = HARMLESS.iter().any(|known| name == *known) || name.as_encoded_bytes().starts_with(b"LC_");
+        let lists = [HARMLESS, TOOLCHAIN_VARIABLES, CERTIFICATE_VARIABLES];
+        let harmless = lists.concat().iter().any(|known| name == *known) || name.as_encoded_bytes().starts_with(b"LC_");
         harmless || pass.iter().any(|known| name == known.as_str())
     };
     let mut env: Vec<(OsString, OsString)> = std::env::vars_os().filter(|(name, _)| named(name)).collect();
@@ -215,22 +266,68 @@ fn look_for_toolchains() -> Vec<PathBuf> {
     if let Some(home) = home() {
         dirs.extend(TOOLCHAINS.iter().map(|dir| home.join(dir)));
     }
-    for variable in ["RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "GOROOT", "JAVA_HOME"] {
-        dirs.extend(std::env::var_os(variable).map(PathBuf::from).filter(|dir| dir.is_absolute()));
+    for variable in [
+        "RUSTUP_HOME",
+        "NVM_DIR",
+        "PYENV_ROOT",
+        "GOROOT",
+        "JAVA_HOME",
+        "JDK_HOME",
+        "MAVEN_HOME",
+        "M2_HOME",
+        "KOTLIN_HOME",
+        "VOLTA_HOME",
+        "FNM_DIR",
+        "BUN_INSTALL",
+        "RBENV_ROOT",
+        "ASDF_DIR",
+        "DOTNET_ROOT",
+        "ANDROID_HOME",
+        "ANDROID_SDK_ROOT",
+    ] {
+        dirs.extend(named_place(variable));
     }
-    // Not the whole of it: it also holds the token for publishing.
-    if let Some(cargo) = std::env::var_os("CARGO_HOME").map(PathBuf::from).filter(|dir| dir.is_absolute()) {
-        dirs.extend(["bin", "registry", "git"].map(|part| cargo.join(part)));
+    // Not the whole of these: they also hold tokens for publishing, or other projects.
+    for (variable, parts) in [
+        ("CARGO_HOME", &["bin", "registry", "git", "env"][..]),
+        ("GOPATH", &["bin", "pkg"]),
+        ("GEM_HOME", &["bin", "gems", "specifications", "extensions"]),
+    ] {
+        dirs.extend(named_place(variable).into_iter().flat_map(|dir| parts.iter().map(move |part| dir.join(part))));
     }
-    let real = dirs.into_iter().filter_map(|dir| followed(&dir).ok());
-    // A home that is on the PATH is still a home.
+    foreign(dirs)
+}
+
+/// The place that a variable names.
+fn named_place(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|place| place.is_absolute())
+}
+
+/// Those places that are there, that are not the system's, and that are not a home or around one: a home that is on the PATH is
+/// still a home.
+fn foreign(places: Vec<PathBuf>) -> Vec<PathBuf> {
+    let real = places.into_iter().filter_map(|place| followed(&place).ok());
     let home = real_home();
-    let around_home = |dir: &PathBuf| home.as_ref().is_some_and(|home| home.starts_with(dir));
-    let foreign = |dir: &PathBuf| dir != Path::new("/") && !around_home(dir) && !is_system(dir);
-    let mut found: Vec<PathBuf> = real.filter(foreign).collect();
+    let around_home = |place: &PathBuf| home.as_ref().is_some_and(|home| home.starts_with(place));
+    let mut found: Vec<PathBuf> =
+        real.filter(|place| place != Path::new("/") && !around_home(place) && !is_system(place)).collect();
     found.sort();
     found.dedup();
     found
+}
+
+/// What programs read besides toolchains because the user's variables say so: environments of a language, and certificates. No
+/// program counts as installed because it lies there.
+pub(crate) fn environments() -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let beside_bin = std::env::split_paths(&path)
+        .filter(|dir| dir.is_absolute() && dir.ends_with("bin"))
+        .filter_map(|dir| dir.parent().map(Path::to_owned));
+    let named = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(|variable| named_place(variable));
+    let is_environment = |dir: &PathBuf| ENVIRONMENT_MARKS.iter().any(|mark| dir.join(mark).exists());
+    let environments = beside_bin.chain(named).filter(is_environment);
+    let certificates = CERTIFICATE_VARIABLES.iter().filter_map(|variable| named_place(variable));
+    foreign(environments.chain(certificates).collect())
 }
 
 #[cfg(test)]

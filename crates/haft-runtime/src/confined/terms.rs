@@ -126,7 +126,7 @@ impl Terms {
         };
         let writes = if layered { Writes::Layered(staging.to_owned()) } else { Writes::Direct };
         let wanted = Confinement {
-            read: workspace.readable_roots().iter().cloned().chain(environment::toolchains()).collect(),
+            read: readable(workspace).collect(),
             write,
             protect: guard.for_kernel(&writes),
             hide: hidden(workspace),
@@ -233,9 +233,8 @@ impl Terms {
         let (write, granted) = guard::split(&write.iter().map(|root| really(root)).collect::<Vec<_>>());
         let (own, home) = (workspace.own_places().to_vec(), environment::real_home());
         let guard = Guard { roots: write.clone(), granted, protected: Vec::new(), own, home };
-        let readable = workspace.readable_roots().iter().chain(read).cloned().chain(environment::toolchains());
         let wanted = Confinement {
-            read: readable.collect(),
+            read: readable(workspace).chain(read.iter().cloned()).collect(),
             write,
             protect: guard.for_kernel(&Writes::Direct),
             hide: hidden(workspace),
@@ -293,6 +292,12 @@ impl Terms {
     pub(crate) fn stage(&self, call: &CallId) -> std::io::Result<Arc<Staging>> {
         Staging::create(&Self::staging_base(&self.data_dir), call)
     }
+}
+
+/// What a program may read that works in the project.
+fn readable(workspace: &Workspace) -> impl Iterator<Item = PathBuf> {
+    let named = workspace.readable_roots().iter().cloned();
+    named.chain(environment::toolchains()).chain(environment::environments())
 }
 
 /// Where a declared place is. What somebody accepted is the words: it is there and nowhere else, whatever links are made on

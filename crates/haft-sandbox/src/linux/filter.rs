@@ -17,6 +17,8 @@ pub(super) struct Shape {
     pub(super) rooted: bool,
     /// Whether the addresses that the program connects to are reported.
     pub(super) watched: bool,
+    /// Whether somebody counts the System V shared memory that the program asks for.
+    pub(super) counts_shared_memory: bool,
 }
 
 /// One refusal. Arguments are tested by their low half: flags and families all fit.
@@ -82,9 +84,6 @@ const NEVER: &[libc::c_long] = &[
     libc::SYS_mount_setattr,
     467, // open_tree_attr
     // Other processes.
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
     libc::SYS_process_madvise,
     448, // process_mrelease
     libc::SYS_pidfd_getfd,
@@ -122,10 +121,15 @@ const NEVER: &[libc::c_long] = &[
     libc::SYS_adjtimex,
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
-    // Memory that no limit sees.
-    libc::SYS_shmget,
-    libc::SYS_shmat,
 ];
+
+/// What debuggers do. In a pid namespace of its own a program finds its own processes, and the keeper, which is not dumpable, has
+/// more capabilities and is outside its Landlock domain. The kernel looks at a call again after a tracer has changed it.
+const TRACING: &[libc::c_long] = &[libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev];
+
+/// Memory that no limit sees. In an IPC namespace of its own the segments are the program's, and their sizes are counted where
+/// they are asked for.
+const SHARED_MEMORY: &[libc::c_long] = &[libc::SYS_shmget, libc::SYS_shmat];
 
 #[cfg(target_arch = "x86_64")]
 const NEVER_HERE: &[libc::c_long] = &[
@@ -219,12 +223,15 @@ fn rules(shape: Shape) -> Vec<Rule> {
     rules.push(Rule { call: libc::SYS_clone, test: Test::Bits(0, NEW_NAMESPACES), errno: EPERM });
     rules.push(Rule { call: libc::SYS_personality, test: Test::IsNot(0, PERSONALITIES), errno: EPERM });
     rules.push(Rule { call: libc::SYS_ioctl, test: Test::Is(1, &[TIOCSTI, TIOCLINUX]), errno: EPERM });
+    if !shape.counts_shared_memory {
+        rules.extend(SHARED_MEMORY.iter().map(refuse(EPERM)));
+    }
     if shape.rooted {
         let set_id =
             |(call, mode): &(libc::c_long, u8)| Rule { call: *call, test: Test::Bits(*mode, SET_ID), errno: EPERM };
         rules.extend(CHMODS.iter().map(set_id));
     } else {
-        rules.extend(UNSEEN_BY_LANDLOCK.iter().chain(UNSEEN_HERE).map(refuse(EPERM)));
+        rules.extend(UNSEEN_BY_LANDLOCK.iter().chain(UNSEEN_HERE).chain(TRACING).map(refuse(EPERM)));
         let oneself =
             |(call, pid): &(libc::c_long, u8)| Rule { call: *call, test: Test::IsNot(*pid, &[0]), errno: EPERM };
         rules.extend(ONLY_ONESELF.iter().map(oneself));
@@ -322,6 +329,9 @@ pub(super) fn assemble(shape: Shape) -> Vec<sock_filter> {
     if shape.watched {
         on(libc::SYS_connect, vec![statement(RETURN, TELL)]);
     }
+    if shape.counts_shared_memory {
+        on(libc::SYS_shmget, vec![statement(RETURN, TELL)]);
+    }
     code.push(statement(RETURN, ALLOW));
     code
 }
@@ -330,7 +340,7 @@ pub(super) fn assemble(shape: Shape) -> Vec<sock_filter> {
 mod tests {
     use super::*;
 
-    const FULL: Shape = Shape { internet: true, unix: true, rooted: true, watched: false };
+    const FULL: Shape = Shape { internet: true, unix: true, rooted: true, watched: false, counts_shared_memory: false };
 
     /// What the filter says to a call: a reading of the program, instruction by instruction.
     fn ask(code: &[sock_filter], call: libc::c_long, args: [u64; 6]) -> u32 {
@@ -372,6 +382,16 @@ mod tests {
         }
         for call in UNHEARD_OF {
             assert_eq!(ask(&code, *call, [0; 6]), errno(ENOSYS), "{call}");
+        }
+        let flat = assemble(Shape { rooted: false, ..FULL });
+        for call in TRACING {
+            let said = [&code, &flat].map(|code| ask(code, *call, [0; 6]));
+            assert_eq!(said, [ALLOW, errno(EPERM)], "{call}: among its own processes alone");
+        }
+        let counted = assemble(Shape { counts_shared_memory: true, ..FULL });
+        for (call, answer) in SHARED_MEMORY.iter().zip([TELL, ALLOW]) {
+            let said = [&code, &counted].map(|code| ask(code, *call, [0; 6]));
+            assert_eq!(said, [errno(EPERM), answer], "{call}: only where it is counted");
         }
         assert_eq!(ask(&code, 1000, [0; 6]), errno(ENOSYS));
         assert_eq!(ask(&code, libc::SYS_read, [0; 6]), ALLOW);

@@ -139,13 +139,16 @@ fn lock_down(order: &Order, ends: &Ends) -> Result<(), Failed> {
         wall::raise(layout)?;
     }
     sys::close_on_exec_from(3).step(|| "close descriptors".to_owned())?;
+    let rooted = layout.walls != Walls::Flat;
     let shape = Shape {
-        internet: layout.ways != Ways::None || layout.walls != Walls::Flat,
+        internet: layout.ways != Ways::None || rooted,
         unix: layout.unix,
-        rooted: layout.walls != Walls::Flat,
+        rooted,
         watched: layout.watched,
+        counts_shared_memory: rooted,
     };
-    let listener = sys::seccomp(&filter::assemble(shape), layout.watched).step(|| "filter system calls".to_owned())?;
+    let has_listener = shape.watched || shape.counts_shared_memory;
+    let listener = sys::seccomp(&filter::assemble(shape), has_listener).step(|| "filter system calls".to_owned())?;
     if let Some(listener) = listener {
         say(&ends.talk, &Word::Watch, &[listener.as_fd()]).step(|| "hand the listener over".to_owned())?;
     }

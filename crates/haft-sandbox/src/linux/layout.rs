@@ -12,6 +12,8 @@ use std::net::Ipv4Addr;
 pub(super) enum Kind {
     /// The real one, read-only.
     Read,
+    /// The real one, which is a regular file, read-only.
+    ReadFile,
     /// A read-only view of the real one, in which sockets are dead.
     ReadView,
     /// The real one.

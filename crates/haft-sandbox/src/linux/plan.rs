@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 const HOSTS_MAX: usize = 64;
 /// The ports of a host that is named without one, for programs that do not know about the proxy.
 const USUAL_PORTS: [u16; 2] = [80, 443];
+/// The first ABI of Landlock that keeps a program from abstract sockets of others.
+const SCOPES: u32 = 6;
 
 /// Whether a confinement can be enforced on this machine, and how.
 pub(super) fn plan(machine: &Machine, confinement: Confinement) -> Result<Plan, SandboxError> {
@@ -154,8 +156,18 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layou
     // What stands in for a file is there alone: on the file itself it would go when that is removed.
     let stood_for = |root: &PathBuf| rooted && wanted.stand_in.iter().any(|(place, _)| place == root);
     for root in wanted.read.iter().filter(|root| !stood_for(root)) {
-        let viewed = machine.layers && rooted && root.is_dir() && mounted_inside(root, &mounts).is_none();
-        add(root, if viewed { Kind::ReadView } else { Kind::Read });
+        let is_viewed = machine.layers && rooted && root.is_dir() && mounted_inside(root, &mounts).is_none();
+        let is_file = || std::fs::symlink_metadata(root).is_ok_and(|meta| meta.is_file());
+        add(
+            root,
+            if is_viewed {
+                Kind::ReadView
+            } else if is_file() {
+                Kind::ReadFile
+            } else {
+                Kind::Read
+            },
+        );
     }
     for (number, root) in wanted.write.iter().enumerate() {
         add(root, write_kind(&wanted.writes, number));
@@ -188,9 +200,11 @@ pub(super) fn layout(machine: &Machine, plan: &Plan, program: &Program) -> Layou
     spots.dedup();
     // In a view through an overlay nobody answers at a socket file; in the real directory somebody might.
     let sockets_are_dead = spots.iter().all(|spot| !matches!(spot.kind, Kind::Read | Kind::Write | Kind::Lent { .. }));
+    // Those without a path belong to the network: in everybody's, Landlock has to stand before them.
+    let abstract_sockets_are_scoped = machine.landlock >= SCOPES;
     Layout {
         walls: if rooted { Walls::Root { landlock: machine.landlock > 0 } } else { Walls::Flat },
-        unix: rooted && wanted.network != Network::All && sockets_are_dead,
+        unix: rooted && sockets_are_dead && (wanted.network != Network::All || abstract_sockets_are_scoped),
         // Where every address can be reached there is nothing to tell.
         watched: rooted && wanted.network != Network::All,
         spots,

@@ -156,7 +156,8 @@ fn overlay(identity: Identity) -> Result<(), Trial> {
 
 fn seccomp(_: Identity) -> Result<(), Trial> {
     rustix::thread::set_no_new_privs(true).map_err(|_| Trial::Filter)?;
-    let shape = filter::Shape { internet: false, unix: false, rooted: true, watched: false };
+    let shape =
+        filter::Shape { internet: false, unix: false, rooted: true, watched: false, counts_shared_memory: false };
     sys::seccomp(&filter::assemble(shape), false).map_err(|_| Trial::Filter)?;
     let refused = std::net::UdpSocket::bind("127.0.0.1:0").is_err();
     if refused { Ok(()) } else { Err(Trial::NotFiltered) }

@@ -2,6 +2,9 @@
 //! namespace); this only makes the refusal known. Each `connect` is passed to this process, which notes the
 //! address and lets the call go on to fail by itself: so nothing depends on what is read here, and a program
 //! that changes the address meanwhile gains nothing.
+//!
+//! A `shmget` is answered here, too. Its size is in a register, which nobody changes while the call waits: what is counted is what
+//! the kernel makes.
 
 use super::layout::{GATE, Ways};
 use super::sys::{self, Notice};
@@ -17,6 +20,8 @@ const KEPT: usize = 200;
 const AT_A_TIME: usize = 32;
 /// The longest socket address that is read.
 const ADDRESS_MAX: usize = 128;
+/// How much System V shared memory a run may ask for in all. No limit of the kernel's sees a segment that is not attached.
+const SHARED_MEMORY_MAX: u64 = 256 << 20;
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Notes what is connected to.
@@ -24,11 +29,13 @@ pub(super) struct Reporter {
     listener: OwnedFd,
     own: Vec<Ipv4Addr>,
     noted: Vec<Contact>,
+    /// How much System V shared memory was asked for and let pass. Segments that were removed count on.
+    shared_memory: u64,
 }
 
 impl Reporter {
     pub(super) fn new(listener: OwnedFd, ways: &Ways) -> Self {
-        Self { listener, own: open_addresses(ways), noted: Vec::new() }
+        Self { listener, own: open_addresses(ways), noted: Vec::new(), shared_memory: 0 }
     }
 
     /// What becomes readable when somebody waits for an answer.
@@ -47,6 +54,14 @@ impl Reporter {
             }
             // A process that was killed while it waited takes its notice back.
             let Ok(notice) = sys::notice(&self.listener) else { continue };
+            if i64::from(notice.call) == libc::SYS_shmget {
+                let _ = if self.count_shared_memory(notice.args[1]) {
+                    sys::go_on(&self.listener, &notice)
+                } else {
+                    sys::refuse(&self.listener, &notice, libc::ENOSPC)
+                };
+                continue;
+            }
             let destination = destination(&notice).filter(|(address, _)| is_elsewhere(*address, &self.own));
             if let Some((address, port)) = destination {
                 self.note(address, port);
@@ -59,6 +74,14 @@ impl Reporter {
     /// What was tried.
     pub(super) fn finish(self) -> Vec<Contact> {
         self.noted
+    }
+
+    /// Whether so much more may be asked for.
+    fn count_shared_memory(&mut self, size: u64) -> bool {
+        let all = self.shared_memory.saturating_add(size);
+        let fits = all <= SHARED_MEMORY_MAX;
+        self.shared_memory = if fits { all } else { self.shared_memory };
+        fits
     }
 
     fn note(&mut self, address: IpAddr, port: u16) {

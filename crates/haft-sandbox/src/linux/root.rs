@@ -81,6 +81,13 @@ fn open_place(path: &OsStr) -> io::Result<OwnedFd> {
     crate::layer::at::open(Path::new(path), flags)
 }
 
+/// A place that has to be a regular file: a directory, which may have sockets in it, could have been put there since.
+fn open_file(path: &OsStr) -> io::Result<OwnedFd> {
+    let place = open_place(path)?;
+    let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&place)?.st_mode);
+    if kind.is_file() { Ok(place) } else { Err(io::Error::other("it is not a file any more")) }
+}
+
 /// A copy of the mounts at a place, not attached anywhere yet.
 fn clone_mount(place: impl AsFd) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
@@ -125,6 +132,7 @@ fn open_spot(spot: &Spot) -> Result<Opened<'_>, Failed> {
     let shown = || format!("open {}", Path::new(&spot.path).display());
     let place = match spot.kind {
         Kind::Read | Kind::ReadView | Kind::Write | Kind::Layer { .. } => Some(open_place(&spot.path).step(shown)?),
+        Kind::ReadFile => Some(open_file(&spot.path).step(shown)?),
         Kind::StandIn { ref by } => Some(open_place(by).step(shown)?),
         Kind::Lent { ref of } => Some(open_place(of).step(shown)?),
         Kind::Pin | Kind::Protect | Kind::Hide | Kind::Own | Kind::Empty | Kind::Seal => None,

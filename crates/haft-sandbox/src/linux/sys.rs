@@ -173,7 +173,7 @@ pub(super) struct Notice {
     id: u64,
     pub(super) pid: u32,
     flags: u32,
-    call: i32,
+    pub(super) call: i32,
     arch: u32,
     instruction: u64,
     pub(super) args: [u64; 6],
@@ -203,9 +203,17 @@ pub(super) fn notice(listener: &OwnedFd) -> io::Result<Notice> {
 
 /// Lets a call go on.
 pub(super) fn go_on(listener: &OwnedFd, notice: &Notice) -> io::Result<()> {
-    let answer = Answer { id: notice.id, value: 0, error: 0, flags: CONTINUE };
+    answer(listener, &Answer { id: notice.id, value: 0, error: 0, flags: CONTINUE })
+}
+
+/// Lets a call fail.
+pub(super) fn refuse(listener: &OwnedFd, notice: &Notice, errno: i32) -> io::Result<()> {
+    answer(listener, &Answer { id: notice.id, value: 0, error: -errno, flags: 0 })
+}
+
+fn answer(listener: &OwnedFd, answer: &Answer) -> io::Result<()> {
     // SAFETY: NOTIF_SEND reads a seccomp_notif_resp, which this is.
-    checked(unsafe { libc::ioctl(listener.as_raw_fd(), NOTIF_SEND, &raw const answer) }.into()).map(drop)
+    checked(unsafe { libc::ioctl(listener.as_raw_fd(), NOTIF_SEND, std::ptr::from_ref(answer)) }.into()).map(drop)
 }
 
 /// The version of Landlock that the kernel offers.

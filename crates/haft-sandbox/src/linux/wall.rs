@@ -1,6 +1,6 @@
 //! Landlock: on a root of its own a second wall behind the mounts; without one, the only wall around files.
 
-use super::layout::{Kind, Layout, Walls};
+use super::layout::{Kind, Layout, Walls, Ways};
 use super::step::Failed;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
@@ -100,7 +100,7 @@ pub(super) fn raise(layout: &Layout) -> Result<(), Failed> {
     for spot in &layout.spots {
         let path: &OsStr = &spot.path;
         wall = match spot.kind {
-            Kind::Read | Kind::ReadView => wall.allow(path, reading())?,
+            Kind::Read | Kind::ReadFile | Kind::ReadView => wall.allow(path, reading())?,
             Kind::Write | Kind::Lent { .. } | Kind::Layer { .. } | Kind::Own => wall.allow(path, writing())?,
             // In a root of its own whatever is there may be read.
             Kind::StandIn { .. } | Kind::Pin | Kind::Protect | Kind::Hide | Kind::Empty | Kind::Seal => wall,
@@ -109,6 +109,10 @@ pub(super) fn raise(layout: &Layout) -> Result<(), Failed> {
     let status = wall.0.restrict_self().map_err(|error| failed("restrict", &error))?;
     if flat && status.ruleset == RulesetStatus::NotEnforced {
         return Err(failed("restrict", &"the kernel does not enforce it"));
+    }
+    // On everybody's network nothing else keeps the program from everybody's abstract sockets.
+    if layout.unix && layout.ways == Ways::All && status.ruleset != RulesetStatus::FullyEnforced {
+        return Err(failed("restrict", &"the kernel does not enforce all of it"));
     }
     Ok(())
 }

@@ -56,6 +56,7 @@ mod tools;
 mod trust;
 mod trust_tools;
 mod web;
+mod workloads;
 mod worktrees;
 
 use serde_json::Value;

@@ -1,0 +1,116 @@
+//! Everyday programs in the sandbox: what they do there is what they do without it.
+
+use crate::Env;
+use crate::shell::{exec, scene};
+use serde_json::json;
+use std::process::Stdio;
+
+const SOCKET: &str = "import os, socket, tempfile
+path = os.path.join(tempfile.mkdtemp(), 's')
+server = socket.socket(socket.AF_UNIX)
+server.bind(path)
+server.listen()
+socket.socket(socket.AF_UNIX).connect(path)
+print('connected')
+";
+
+fn has(program: &str) -> bool {
+    let found =
+        std::process::Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if found.is_err() {
+        eprintln!("SKIPPED: {program} is not here");
+    }
+    found.is_ok()
+}
+
+fn run_in(env: &Env, variables: &[(&str, &str)], command: &str) -> (serde_json::Value, i32) {
+    let args = json!({"command": command}).to_string();
+    let mut haft = env.command(&["call", "shell.exec", &args, "--yes", "--json"]);
+    haft.envs(variables.iter().copied());
+    let ran = crate::Ran::from(haft.output().unwrap());
+    (ran.json(), ran.code)
+}
+
+#[test]
+fn unix_sockets_work_beside_a_git_configuration_and_on_the_network() {
+    let Some(env) = scene() else { return };
+    std::fs::write(env.dir.path().join("home/.gitconfig"), "[user]\n\tname = A\n").unwrap();
+    env.file("connect.py", SOCKET);
+    for config in ["", "permissions: {network: true}\n"] {
+        env.config(config);
+        let (outcome, code) = exec(&env, "/usr/bin/python3 connect.py");
+        assert_eq!((code, outcome["output"].as_str().unwrap()), (0, "connected\n"), "{config} {outcome:#}");
+    }
+}
+
+#[test]
+fn debuggers_trace_their_own_processes() {
+    let Some(env) = scene() else { return };
+    if !has("strace") {
+        return;
+    }
+    let (outcome, code) =
+        exec(&env, "strace -f -e trace=execve -o trace.log sh -c 'ls > /dev/null'; grep -c execve trace.log");
+    assert_eq!(code, 0, "{outcome:#}");
+    let refused = exec(&env, "strace -p 1 2>&1").0;
+    assert!(refused["output"].as_str().unwrap().contains("ermitted"), "the keeper is not traced: {refused:#}");
+}
+
+#[test]
+fn shared_memory_segments_work_up_to_a_bound() {
+    let Some(env) = scene() else { return };
+    let ask = |size: u64| {
+        let program = format!(
+            "import ctypes
+l = ctypes.CDLL(None, use_errno=True)
+l.shmat.restype = ctypes.c_void_p
+i = l.shmget(0, ctypes.c_size_t({size}), 0o1600)
+assert i >= 0, ctypes.get_errno()
+ctypes.memset(l.shmat(i, None, 0), 7, 4096)
+print('written')
+"
+        );
+        env.file("segment.py", program);
+        exec(&env, "/usr/bin/python3 segment.py")
+    };
+    assert_eq!(ask(1 << 20).0["output"], "written\n");
+    let (outcome, code) = ask(300 << 20);
+    assert!(code != 0 && outcome["output"].as_str().unwrap().contains("AssertionError: 28"), "{outcome:#}");
+}
+
+#[test]
+fn environment_of_python_outside_the_project_is_used_whole() {
+    let Some(env) = scene() else { return };
+    let place = env.dir.path().join("environments/one");
+    let made = std::process::Command::new("/usr/bin/python3")
+        .args(["-m", "venv", "--without-pip"])
+        .arg(&place)
+        .status()
+        .unwrap();
+    if !made.success() {
+        eprintln!("SKIPPED: python3 has no venv");
+        return;
+    }
+    let lib = std::fs::read_dir(place.join("lib")).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(lib.join("site-packages/only_here.py"), "NAME = 'only here'\n").unwrap();
+    let path = format!("{}:/usr/bin:/bin", place.join("bin").display());
+    let activated = [("VIRTUAL_ENV", place.to_str().unwrap()), ("PATH", path.as_str())];
+    let (outcome, code) = run_in(&env, &activated, "python3 -c 'import only_here; print(only_here.NAME)'");
+    assert_eq!((code, &outcome["output"]), (0, &json!("only here\n")), "{outcome:#}");
+}
+
+#[test]
+fn certificates_and_toolchains_that_variables_name_are_found() {
+    let Some(env) = scene() else { return };
+    let outside = env.dir.path().join("outside");
+    std::fs::create_dir_all(outside.join("jdk/lib")).unwrap();
+    std::fs::write(outside.join("jdk/lib/release"), "21\n").unwrap();
+    std::fs::write(outside.join("ca.crt"), "certificate\n").unwrap();
+    std::fs::write(outside.join("other"), "of nobody's concern\n").unwrap();
+    let at = |name: &str| outside.join(name).to_str().unwrap().to_owned();
+    let (jdk, certificate) = (at("jdk"), at("ca.crt"));
+    let variables = [("JAVA_HOME", jdk.as_str()), ("SSL_CERT_FILE", &certificate), ("CI", "true"), ("API_TOKEN", "x")];
+    let command = "cat \"$JAVA_HOME/lib/release\" \"$SSL_CERT_FILE\"; echo \"$CI.$API_TOKEN.\"; ls \"$JAVA_HOME/..\"";
+    let (outcome, code) = run_in(&env, &variables, command);
+    assert_eq!((code, &outcome["output"]), (0, &json!("21\ncertificate\ntrue..\nca.crt\njdk\n")), "{outcome:#}");
+}
