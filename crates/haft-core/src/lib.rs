@@ -16,6 +16,7 @@ pub mod error;
 pub mod executed;
 pub mod finding;
 pub mod form;
+pub mod git_control;
 pub mod grant;
 pub mod hook;
 pub mod host;

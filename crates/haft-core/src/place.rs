@@ -4,6 +4,7 @@ mod client_control;
 
 pub use client_control::{client_control_places, is_client_control};
 
+use crate::git_control::GitControl;
 use serde::Serialize;
 use std::path::{Component, Path, PathBuf};
 
@@ -127,13 +128,6 @@ pub fn guarded(inside: &Path, is_dir: bool, root_is_home: bool) -> Option<&'stat
     if names.windows(2).any(|pair| matches!(pair, [".hg", "hgrc"])) {
         return Some("mercurial runs what stands there");
     }
-    for (position, _) in names.iter().enumerate().filter(|(_, name)| **name == ".git") {
-        let rest = names.get(position + 1..).unwrap_or_default();
-        // A `.git` that is a file or a link points to a repository, wherever somebody likes.
-        if is_git_control(rest) || (rest.is_empty() && !is_dir) {
-            return Some("git runs what stands there");
-        }
-    }
     // What is in a directory is judged by itself.
     if !is_dir && is_client_control(inside) {
         return Some(CLIENT_CONTROL_WHY);
@@ -149,22 +143,21 @@ pub fn guarded(inside: &Path, is_dir: bool, root_is_home: bool) -> Option<&'stat
 /// Why client control files are guarded.
 pub const CLIENT_CONTROL_WHY: &str = "it decides which tools, hooks or permissions an agent's client has";
 
-/// Whether a path inside `.git` says what git runs: hooks and configuration, also those of submodules and
-/// work trees.
-fn is_git_control(inside: &[&str]) -> bool {
-    match inside {
-        ["hooks" | "config" | "config.worktree" | "commondir" | "rebase-merge" | "rebase-apply" | "sequencer", ..]
-        | ["info", "attributes", ..] => true,
-        ["modules" | "worktrees", rest @ ..] => {
-            rest.iter().any(|name| matches!(*name, "hooks" | "config" | "config.worktree" | "commondir" | "gitdir"))
-        }
-        _ => false,
-    }
+/// The control files of repositories on a path: what lies behind each `.git` in it, with the names in lower case. A directory
+/// counts by its name, and what is in it has to be judged as well.
+pub fn git_controls(inside: &Path, is_dir: bool) -> Vec<GitControl> {
+    let names: Vec<String> =
+        inside.components().map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let behind = names.iter().enumerate().filter(|(_, name)| **name == ".git").map(|(at, _)| &names[at + 1..]);
+    // A `.git` that is a file or a link points to a repository, wherever somebody likes.
+    behind.filter(|rest| !(rest.is_empty() && is_dir)).filter_map(GitControl::of).collect()
 }
 
 /// Places that are guarded right below a root, to be protected by the kernel where they exist.
-pub const GUARDED: &[&str] =
-    &[".haft", ".glee", ".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes"];
+pub const GUARDED: &[&str] = &[".haft", ".glee"];
+/// The same of a repository, where nobody looks at what is in them when changes are kept.
+pub const GUARDED_GIT: &[&str] = &[".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes"];
 
 fn judge_name(parent: &str, name: &str) -> Option<Sensitive> {
     let public = name.strip_suffix(".pub").is_some();
@@ -203,15 +196,20 @@ mod tests {
     #[test]
     fn what_decides_about_later_runs_is_guarded() {
         let judged = |path: &str, home: bool| guarded(Path::new(path), false, home).is_some();
-        for path in GUARDED.iter().chain(&[
+        let controls = |path: &str| git_controls(Path::new(path), false);
+        for path in GUARDED_GIT.iter().chain(&[
             "sub/.git/hooks/pre-commit",
             ".git/modules/a/config",
             ".git/worktrees/w/config.worktree",
             ".git/rebase-merge/git-rebase-todo",
-            ".hg/hgrc",
-            "a/b/.haft/tools/x/tool.yml",
             ".GIT/hooks/x",
             "sub/.git",
+        ]) {
+            assert!(!controls(path).is_empty(), "{path}");
+        }
+        for path in GUARDED.iter().chain(&[
+            ".hg/hgrc",
+            "a/b/.haft/tools/x/tool.yml",
             ".claude/settings.local.json",
             "sub/.vscode",
             ".haft-undo-1000/c-1/0",
@@ -227,7 +225,7 @@ mod tests {
             ".bashrc",
             "AGENTS.md",
         ] {
-            assert!(!judged(path, false), "{path}");
+            assert!(!judged(path, false) && controls(path).is_empty(), "{path}");
         }
         for dir in ["sub/.git", ".claude", ".vscode"] {
             assert!(guarded(Path::new(dir), true, false).is_none(), "its content is judged one by one");

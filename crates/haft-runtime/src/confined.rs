@@ -4,6 +4,7 @@
 pub mod command;
 pub mod environment;
 pub mod filter;
+mod git_guard;
 pub mod guard;
 pub mod guest;
 pub mod machine;
@@ -11,6 +12,7 @@ pub mod resident;
 pub mod terms;
 
 pub use command::{SHELLS, Shell};
+pub use git_guard::GitRefused;
 pub use guard::Guard;
 pub use guest::Guest;
 pub use resident::{Errand, Pipes, Resident};
@@ -52,6 +54,8 @@ pub struct Ran {
     pub standing: Standing,
     /// What it did to files; none if it wrote straight into them.
     pub diffed: Option<Diffed>,
+    /// Changes of repositories that are not kept, once [`Self::take_git_refusals`] has looked for them.
+    pub git_refused: Vec<GitRefused>,
     /// What the changes place, which has to live as long as they do.
     pub staging: Option<Arc<Staging>>,
 }
@@ -71,7 +75,14 @@ pub fn run(job: Job<'_>, stdio: Stdio, how: Watch<'_>) -> Result<Ran, SandboxErr
     if watched.hit.is_none() && diffed.as_ref().is_some_and(over) {
         watched.hit = Some(Hit::Disk);
     }
-    Ok(Ran { watched, contacts, standing: job.plan.standing.clone(), diffed, staging: job.staging })
+    Ok(Ran {
+        watched,
+        contacts,
+        standing: job.plan.standing.clone(),
+        diffed,
+        git_refused: Vec::new(),
+        staging: job.staging,
+    })
 }
 
 /// How many bytes changes would place.
@@ -120,8 +131,17 @@ fn diff(layers: &[Layer]) -> Result<Diffed, SandboxError> {
 }
 
 impl Ran {
+    /// Takes out those changes that would make git run something. [`Self::keepable`] does so, too; whoever tells of the changes
+    /// before does it first.
+    pub fn take_git_refusals(&mut self, guard: &Guard) {
+        if let Some(diffed) = &mut self.diffed {
+            self.git_refused.extend(guard.take_git_refusals(&mut diffed.changes));
+        }
+    }
+
     /// The changes that may be kept, or why none may.
     pub fn keepable(&mut self, guard: &Guard, shown: &dyn Fn(&Path) -> String) -> Result<Vec<Change>, CallError> {
+        self.take_git_refusals(guard);
         let Some(diffed) = &mut self.diffed else { return Ok(Vec::new()) };
         if let Some((path, why)) = guard.first(&diffed.changes) {
             let message = format!("it wrote {}, which is protected: {why}; nothing was kept", shown(&path));
@@ -141,7 +161,8 @@ impl Ran {
     /// What a person should know about what is and is not kept.
     pub fn warnings(&self, shown: &dyn Fn(&Path) -> String) -> Vec<String> {
         let Some(diffed) = &self.diffed else { return Vec::new() };
-        diffed.refused.iter().map(|(path, why)| format!("{} {why}", shown(path))).collect()
+        let git = self.git_refused.iter().map(|GitRefused { path, why }| format!("{} is not kept: {why}", shown(path)));
+        diffed.refused.iter().map(|(path, why)| format!("{} {why}", shown(path))).chain(git).collect()
     }
 
     /// What was refused on the way out, in a sentence each.

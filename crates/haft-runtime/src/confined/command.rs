@@ -232,6 +232,7 @@ impl Done {
             End::Exited(code) => (Some(code), None),
             End::Signalled(signal) => (None, Some(signal)),
         };
+        self.ran.take_git_refusals(&self.guard);
         let mut warnings = self.ran.warnings(shown);
         warnings.extend(self.ran.refusals());
         let allowed = self.ran.contacts.iter().filter(|contact| contact.allowed);

@@ -4,7 +4,9 @@
 
 use crate::workspace::linked_client_controls;
 use haft_core::change::{Change, State};
-use haft_core::place::{CLIENT_CONTROL_WHY, GUARDED, client_control_places, guarded, is_client_control};
+use haft_core::place::{
+    CLIENT_CONTROL_WHY, GUARDED, GUARDED_GIT, client_control_places, git_controls, guarded, is_client_control,
+};
 use haft_sandbox::Writes;
 use haft_sandbox::layer::tree;
 use haft_sandbox::roots::followed;
@@ -66,14 +68,15 @@ impl Guard {
             .map(|(path, _)| path.clone())
     }
 
-    /// Places that the kernel is to protect, as far as they exist in a root. Client control files are among them where
-    /// programs write straight into the root. On a layer, keeping refuses them, so that a program which changes one
-    /// beside a hundred other files, as `git checkout` does, is not stopped half-way.
+    /// Places that the kernel is to protect, as far as they exist in a root. Client control files and those of repositories are
+    /// among them where programs write straight into the root. On a layer they are judged when changes are kept, so that a
+    /// program which changes one beside a hundred other files, as `git checkout` does, is not stopped half-way.
     pub fn for_kernel(&self, writes: &Writes) -> Vec<PathBuf> {
         // A root may itself be a `.git`: then its places are right in it.
-        let natural = self.roots.iter().flat_map(|root| GUARDED.iter().map(move |place| named_from(root).join(place)));
-        let controls =
-            self.roots.iter().filter(|_| *writes == Writes::Direct).flat_map(|root| client_control_places(root));
+        let is_direct = *writes == Writes::Direct;
+        let named = GUARDED.iter().chain(if is_direct { GUARDED_GIT } else { &[] });
+        let natural = self.roots.iter().flat_map(|root| named.clone().map(move |place| named_from(root).join(place)));
+        let controls = self.roots.iter().filter(|_| is_direct).flat_map(|root| client_control_places(root));
         let natural = natural.chain(controls);
         let natural = natural.filter(|place| self.roots.iter().any(|root| place.starts_with(root)));
         // What a link leads to is protected where it is, if it is in reach.
@@ -84,7 +87,7 @@ impl Guard {
         places
     }
 
-    fn is_granted(&self, path: &Path) -> bool {
+    pub(super) fn is_granted(&self, path: &Path) -> bool {
         self.granted.iter().any(|granted| path.starts_with(granted))
     }
 
@@ -148,7 +151,7 @@ fn lost_rules(path: &Path) -> Option<(PathBuf, &'static str)> {
 
 /// From where on a root's path says something about what is in it: a root inside a repository's `.git` is
 /// judged by that name as well.
-fn named_from(root: &Path) -> &Path {
+pub(super) fn named_from(root: &Path) -> &Path {
     let repository = |dir: &&Path| dir.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
     root.ancestors().find(repository).and_then(Path::parent).unwrap_or(root)
 }
@@ -159,7 +162,8 @@ fn is_meant(root: &Path) -> bool {
     let own =
         root.file_name().is_some_and(|name| [".haft", ".glee"].iter().any(|known| name.eq_ignore_ascii_case(known)));
     let inside = root.strip_prefix(named_from(root)).unwrap_or(root);
-    own || (named_from(root) != root && guarded(inside, true, false).is_some())
+    let is_guarded = || guarded(inside, true, false).is_some() || !git_controls(inside, true).is_empty();
+    own || (named_from(root) != root && is_guarded())
 }
 
 /// Roots that are directories, and places that were named to be granted: a file inside a root, or a guarded
@@ -186,18 +190,20 @@ mod tests {
         let after = State::Tree { digest: Digest::ZERO, mode: 0o755 };
         let place = Change::Place { path: "/p/vendor".into(), staged: staged.clone(), before: State::Absent, after };
         let guard = Guard { roots: vec!["/p".into()], ..Guard::default() };
-        let (path, _) = guard.first(std::slice::from_ref(&place)).unwrap();
-        assert!(path.starts_with("/p/vendor/deep/.git/hooks"), "{path:?}");
+        let refused = |guard: &Guard, change: &Change| guard.take_git_refusals(&mut vec![change.clone()]).pop();
+        let found = refused(&guard, &place).unwrap();
+        assert!(found.path.starts_with("/p/vendor/deep/.git/hooks"), "{found:?}");
         let granted = Guard { granted: vec!["/p/vendor/deep/.git/hooks".into()], ..guard.clone() };
-        assert!(granted.first(&[place]).is_none());
+        assert!(refused(&granted, &place).is_none());
         let inner = Guard { roots: vec!["/p/.git".into()], ..Guard::default() };
-        let hook = Change::Remove { path: "/p/.git/hooks/x".into(), before: State::Absent };
-        assert!(inner.first(&[hook]).is_some(), "naming the repository does not name its hooks");
-        let link = Change::Remove { path: "/p/.git".into(), before: State::Absent };
-        assert!(guard.first(&[link]).is_some(), "a repository must not be swapped for another");
-        let elsewhere = Change::Remove { path: "/q/x".into(), before: State::Absent };
-        assert!(guard.first(&[elsewhere]).is_some(), "what is in no root is nobody's to write");
+        let remove = |path: &str| Change::Remove { path: path.into(), before: State::Absent };
+        assert!(refused(&inner, &remove("/p/.git/hooks/x")).is_some(), "naming the repository does not name its hooks");
+        let tree = State::Tree { digest: Digest::ZERO, mode: 0o755 };
+        let repository = Change::Remove { path: "/p/.git".into(), before: tree };
+        assert!(refused(&guard, &repository).is_some(), "a repository must not be swapped for another");
+        assert!(guard.first(&[remove("/q/x")]).is_some(), "what is in no root is nobody's to write");
     }
+
     #[test]
     fn client_control_files_are_guarded_by_name_by_link_and_as_a_whole() {
         let dir = tempfile::tempdir().unwrap();

@@ -98,6 +98,7 @@ fn confine(args: &ConfineArgs) -> Result<u8, Failure> {
     let job = Job { backend, plan: &plan, program: &program, staging, begun: &|| {} };
     let mut ran = confined::run(job, stdio()?, how)?;
     let shown = |path: &Path| shorten(path, &cwd);
+    ran.take_git_refusals(&guard);
     let mut report = Report::of(&ran, args.dry_run, &shown);
     let code = finish(args, &mut ran, &guard, &mut report, &shown);
     report.tell();
@@ -169,7 +170,8 @@ fn finish(
     if let (false, Some(staging)) = (changes.is_empty(), &ran.staging) {
         undo::loose::carry_out(staging.path(), &changes, shown)?;
     }
-    Ok(code)
+    // The rest is kept; a script has to notice that it is not all.
+    Ok(if code == 0 && !ran.git_refused.is_empty() { OWN_FAILURE } else { code })
 }
 
 fn settle(wanted: Policy, cwd: &Path, staging: Option<&Staging>) -> Result<(Confinement, Guard), Failure> {

@@ -153,7 +153,7 @@ fn where_a_project_lies_says_nothing_about_what_is_granted() {
         "--root",
         root,
     ]);
-    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(!project.join("n").exists(), "{}", ran.stderr);
     let ran = env.run(&["call", "shell.exec", r#"{"command":"echo fine > a.txt"}"#, "--yes", "--root", root]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
@@ -173,7 +173,12 @@ fn what_decides_about_later_runs_cannot_be_written() {
     env.file(".git/hooks/pre-commit", "echo mine\n");
     env.file(".git/config", "[core]\n");
     env.file(".haft/config.yml", "");
-    let before = snapshot(&env.root());
+    // A repository may be copied; the copy is no repository by its name.
+    let state = || {
+        let _ = std::fs::remove_dir_all(env.root().join(".g"));
+        snapshot(&env.root())
+    };
+    let before = state();
     for command in [
         "echo evil > .git/hooks/pre-commit",
         "echo evil >> .git/config",
@@ -186,11 +191,10 @@ fn what_decides_about_later_runs_cannot_be_written() {
     ] {
         let (outcome, code) = exec(&env, &format!("({command}) 2>/dev/null; true"));
         assert!(code == 0 || code == 3, "{command}: {outcome:#}");
-        assert_eq!(snapshot(&env.root()), before, "{command}: {outcome:#}");
+        assert_eq!(state(), before, "{command}: {outcome:#}");
     }
-    let (kind, message, code) =
-        env.err("shell.exec", json!({"command": "mkdir -p n/.git/hooks; echo x > n/.git/hooks/p"}), &["--yes"]);
-    assert_eq!((kind.as_str(), code), ("denied", 3), "{message}");
+    let outcome = env.ok("shell.exec", json!({"command": "mkdir -p n/.git/hooks; echo x > n/.git/hooks/p"}));
+    assert_eq!(outcome["warnings"], json!(["n/.git/hooks/p is not kept: git runs it as a hook"]), "{outcome:#}");
     env.config(&format!("files:\n  write: [\"{}\"]\n", env.root().join(".git/hooks").display()));
     exec(&env, "echo granted > .git/hooks/pre-commit");
     assert_eq!(env.read(".git/hooks/pre-commit"), "granted\n", "what is named itself is granted");

@@ -114,3 +114,75 @@ fn certificates_and_toolchains_that_variables_name_are_found() {
     let (outcome, code) = run_in(&env, &variables, command);
     assert_eq!((code, &outcome["output"]), (0, &json!("21\ncertificate\ntrue..\nca.crt\njdk\n")), "{outcome:#}");
 }
+
+/// Settings under which git does the same everywhere.
+const GIT: &str = "export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a@b.test GIT_COMMITTER_NAME=A \
+GIT_COMMITTER_EMAIL=a@b.test GIT_AUTHOR_DATE='2020-01-01T00:00:00Z' GIT_COMMITTER_DATE='2020-01-01T00:00:00Z'; ";
+
+/// What git says of a repository.
+fn git_state(dir: &std::path::Path) -> String {
+    let script = "git config --list --local; git for-each-ref; git status --short --branch; git worktree list --porcelain | \
+grep -v ^worktree; git submodule status; find . -name .git -prune -o -type f -print | LC_ALL=C sort; ls .git/hooks";
+    let out =
+        std::process::Command::new("bash").args(["-c", &format!("{GIT}{script}")]).current_dir(dir).output().unwrap();
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// Each command is run by haft in one project and by bash in another, and both have to be alike after it.
+#[test]
+fn git_does_in_the_sandbox_what_it_does_without() {
+    let Some(env) = scene() else { return };
+    let outside = tempfile::tempdir().unwrap();
+    let plain = outside.path().join("project");
+    for dir in [&env.root(), &plain] {
+        let _ = std::fs::remove_dir_all(dir);
+        std::fs::create_dir_all(dir).unwrap();
+    }
+    // Removing the directory took its place in the store along; the project is found by its settings.
+    std::fs::create_dir_all(env.root().join(".haft")).unwrap();
+    std::fs::create_dir_all(plain.join(".haft")).unwrap();
+    for command in [
+        "git init -q -b main; echo .haft > .gitignore; echo one > a; git add .; git commit -qm one",
+        "git remote add origin https://example.com/a.git; git remote -v",
+        "git checkout -q -b topic; echo two >> a; git commit -qam two; git branch -m topic renamed",
+        "git config user.name 'Someone Else'; git config branch.renamed.description 'what it is'",
+        "git checkout -q main; echo three >> a; git commit -qam three; git rebase main renamed; echo $?",
+        "printf 'one\\nthree\\ntwo\\n' > a; git add a; GIT_EDITOR=true git rebase --continue; echo $?",
+        "git worktree add -q ../project/tree main; git -C tree log --oneline | cat",
+        "git worktree remove tree; git remote rename origin upstream",
+        "git init -q --bare /tmp/lib.git; mkdir lib; git -C lib init -q -b main; echo x > lib/x; git -C lib add x; \
+git -C lib commit -qm x; rm -rf /tmp/lib.git",
+        "git clone -q lib copy; git -C copy log --oneline | cat; rm -rf copy",
+        "git sparse-checkout set --cone lib; git sparse-checkout disable; git tag v1; git stash list",
+        "git checkout -q main; git merge -q renamed -m merged; git cherry-pick --no-commit renamed~0; git status --short",
+    ] {
+        let (outcome, code) = exec(&env, &format!("{GIT}{command}"));
+        let ran = std::process::Command::new("bash")
+            .args(["-c", &format!("{GIT}{command}")])
+            .current_dir(&plain)
+            .output()
+            .unwrap();
+        assert_eq!(code != 0, !ran.status.success(), "{command}: {outcome:#}");
+        assert_eq!(outcome["warnings"], serde_json::Value::Null, "{command}: {outcome:#}");
+        assert_eq!(git_state(&env.root()), git_state(&plain), "{command}: {outcome:#}");
+    }
+}
+
+#[test]
+fn what_makes_git_run_something_is_not_kept_and_the_rest_is() {
+    let Some(env) = scene() else { return };
+    let _ = std::fs::remove_dir_all(env.root().join(".git"));
+    std::fs::create_dir_all(env.root().join(".haft")).unwrap();
+    exec(&env, &format!("{GIT}git init -q -b main; echo one > a; git add a; git commit -qm one"));
+    let command = "git config core.fsmonitor ./run.sh; printf '#!/bin/sh\\ntouch ran' > .git/hooks/pre-commit; \
+chmod +x .git/hooks/pre-commit; echo two > a; git add a";
+    let (outcome, code) = exec(&env, &format!("{GIT}{command}"));
+    assert_eq!(code, 0, "{outcome:#}");
+    let warnings = outcome["warnings"].to_string();
+    assert!(warnings.contains(".git/config is not kept: line 6: `core.fsmonitor` = `./run.sh`"), "{warnings}");
+    assert!(warnings.contains(".git/hooks/pre-commit is not kept: git runs it as a hook"), "{warnings}");
+    assert_eq!(env.read("a"), "two\n");
+    assert!(!env.read(".git/config").contains("fsmonitor") && !env.root().join(".git/hooks/pre-commit").exists());
+    let status = exec(&env, &format!("{GIT}git status --short -- a")).0;
+    assert_eq!(status["output"], "M  a\n", "what was added to the index is there: {status:#}");
+}

@@ -1,0 +1,199 @@
+//! What a confined command may leave in a repository: control files are judged by their content when changes are kept
+//! (`haft_core::git_control`). A change that would make git run something is taken out and named; the rest is kept.
+
+use super::guard::Guard;
+use crate::files;
+use haft_core::change::{Change, State};
+use haft_core::git_control::{CONTROL_FILE_MAX, ControlFile, GitControl};
+use haft_core::place::git_controls;
+use haft_sandbox::layer::{at, tree};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+const UNSEEN: &str = "it could not be looked through";
+
+/// A change that is not kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitRefused {
+    /// The control file that is to blame.
+    pub path: PathBuf,
+    /// Why, with the line.
+    pub why: String,
+}
+
+impl Guard {
+    /// Takes out those changes that would make git run something, and says what they were.
+    pub fn take_git_refusals(&self, changes: &mut Vec<Change>) -> Vec<GitRefused> {
+        let mut refused = Vec::new();
+        // A control file that was written as it was before keeps its times, too.
+        changes.retain(|change| !self.is_touched_alone(change));
+        changes.retain(|change| match self.git_refusal(change) {
+            Ok(()) => true,
+            Err(found) => {
+                refused.push(found);
+                false
+            }
+        });
+        refused
+    }
+
+    fn git_refusal(&self, change: &Change) -> Result<(), GitRefused> {
+        match change {
+            Change::Write { path, content, .. } => self.judge_content(path, Some(content)),
+            Change::Place { path, staged, before, after } => {
+                if before.is_tree() {
+                    self.judge_lost(path, Some(staged))?;
+                }
+                if let State::File { mode, .. } = after {
+                    self.judge_mode(path, before, *mode)?;
+                }
+                self.judge_staged(path, staged)
+            }
+            Change::Remove { path, before: State::Tree { .. } } if is_git_dir(path) => {
+                Err(refused(path, "the repository would be lost, with its hooks and settings"))
+            }
+            Change::Remove { path, before } if before.is_tree() => {
+                let holds_controls = !self.controls(path, true).is_empty();
+                if holds_controls { self.judge_lost(path, None) } else { Ok(()) }
+            }
+            Change::Remove { path, .. } if self.controls(path, false).contains(&GitControl::Config) => {
+                Err(refused(path, "the settings would be lost"))
+            }
+            Change::Remove { path, .. } => self.judge_content(path, None),
+            Change::Move { from, to, .. } => {
+                [from, to].into_iter().try_for_each(|path| self.judge_by_name(path, false))
+            }
+            Change::Mode { path, .. } => self.judge_by_name(path, true),
+        }
+    }
+
+    /// The control files that a path is, in the roots.
+    fn controls(&self, path: &Path, is_dir: bool) -> Vec<GitControl> {
+        if self.is_granted(path) {
+            return Vec::new();
+        }
+        let inside = self.roots.iter().find_map(|root| path.strip_prefix(super::guard::named_from(root)).ok());
+        inside.map(|inside| git_controls(inside, is_dir)).unwrap_or_default()
+    }
+
+    fn judge_by_name(&self, path: &Path, is_dir: bool) -> Result<(), GitRefused> {
+        let controls = self.controls(path, is_dir);
+        let is_harmless = controls.iter().all(|control| *control == GitControl::Progress);
+        if is_harmless { Ok(()) } else { Err(refused(path, "git runs what stands there")) }
+    }
+
+    /// Judges the mode of a file: nobody else may come to write it. A file that changes in nothing but mode, times or attributes is
+    /// left as it was.
+    fn judge_mode(&self, path: &Path, before: &State, mode: u32) -> Result<(), GitRefused> {
+        if self.controls(path, false).iter().all(|control| *control == GitControl::Progress) {
+            return Ok(());
+        }
+        match before {
+            State::File { mode: old, .. } if *old != mode => Err(refused(path, "its mode was changed")),
+            State::File { .. } => Ok(()),
+            _ if mode & 0o002 != 0 => Err(refused(path, "everybody could write it")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Judges a file that gets this content, or goes.
+    fn judge_content(&self, path: &Path, after: Option<&[u8]>) -> Result<(), GitRefused> {
+        let controls = self.controls(path, false);
+        if controls.is_empty() {
+            return Ok(());
+        }
+        let root = self.roots.iter().find(|root| path.starts_with(root));
+        let root = root.ok_or_else(|| refused(path, "it is in no place that may be written"))?;
+        let before = match read(path) {
+            Ok(before) => before,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(refused(path, format!("what is there now cannot be read: {error}"))),
+        };
+        for control in controls {
+            let Some(after) = after else {
+                judge_removal(control, path, root, &before)?;
+                continue;
+            };
+            let file = ControlFile { control, path, root, before: &before, after };
+            file.judge().map_err(|refusal| refused(path, refusal.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Judges what stands ready: a file, a link, or a directory with everything in it.
+    fn judge_staged(&self, path: &Path, staged: &Path) -> Result<(), GitRefused> {
+        let meta = std::fs::symlink_metadata(staged).map_err(|_| refused(path, UNSEEN))?;
+        if !meta.is_dir() {
+            return self.judge_staged_file(path, staged);
+        }
+        let mut found = Ok(());
+        let walked = tree::each_without_fail(staged, &mut |entry| {
+            if found.is_ok() && !at::kind(entry.stat).is_dir() {
+                found = self.judge_staged_file(&path.join(entry.inner), &staged.join(entry.inner));
+            }
+            Ok(())
+        });
+        found.and(walked.map_err(|_| refused(path, UNSEEN)))
+    }
+
+    fn judge_staged_file(&self, path: &Path, staged: &Path) -> Result<(), GitRefused> {
+        if self.controls(path, false).is_empty() {
+            return Ok(());
+        }
+        let after = read(staged).map_err(|error| refused(path, format!("it cannot be read: {error}")))?;
+        self.judge_content(path, Some(&after))
+    }
+
+    /// Whether a control file is what it was but for its times and attributes.
+    fn is_touched_alone(&self, change: &Change) -> bool {
+        let Change::Place { path, staged, before: State::File { mode: old, .. }, after: State::File { mode, .. } } =
+            change
+        else {
+            return false;
+        };
+        let is_control = self.controls(path, false).iter().any(|control| *control != GitControl::Progress);
+        let is_same = || matches!((read(path), read(staged)), (Ok(before), Ok(after)) if before == after);
+        old == mode && is_control && is_same()
+    }
+
+    /// Judges the control files of a directory that goes, or that another directory replaces in which they are not.
+    fn judge_lost(&self, path: &Path, staged: Option<&Path>) -> Result<(), GitRefused> {
+        let mut found = Ok(());
+        let walked = tree::each(path, &mut |entry| {
+            let is_there = staged.is_some_and(|staged| std::fs::symlink_metadata(staged.join(entry.inner)).is_ok());
+            if found.is_ok() && !is_there && !at::kind(entry.stat).is_dir() {
+                found = self.judge_content(&path.join(entry.inner), None);
+            }
+            Ok(())
+        });
+        found.and(walked.map_err(|_| refused(path, UNSEEN)))
+    }
+}
+
+/// What goes runs nothing any more; but hooks and settings may have kept something from being done.
+fn judge_removal(control: GitControl, path: &Path, root: &Path, before: &[u8]) -> Result<(), GitRefused> {
+    match control {
+        GitControl::Hook { is_sample: false } => Err(refused(path, "a hook would be lost")),
+        GitControl::Attributes => Err(refused(path, "it chooses which filters git runs, and would be lost")),
+        GitControl::Config => {
+            let file = ControlFile { control, path, root, before, after: &[] };
+            file.judge().map_err(|refusal| refused(path, refusal.to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_git_dir(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"))
+}
+
+fn refused(path: &Path, why: impl Into<String>) -> GitRefused {
+    GitRefused { path: path.to_owned(), why: why.into() }
+}
+
+/// A regular file, if it is no larger than a control file may be.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    files::open(path)?.take(CONTROL_FILE_MAX + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > CONTROL_FILE_MAX { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(content) }
+}
