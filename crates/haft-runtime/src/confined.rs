@@ -25,10 +25,14 @@ use haft_core::error::ErrorKind;
 use haft_sandbox::layer::{Diffed, Layer, LayerError, at, tree};
 use haft_sandbox::net::Contact;
 use haft_sandbox::watch::{Hit, Watch, Watched, watch};
-use haft_sandbox::{Backend, Plan, Program, SandboxError, Standing, Stdio, Writes};
+use haft_sandbox::{Backend, Network, Plan, Program, SandboxError, Standing, Stdio, Writes};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+
+/// The port at which names are looked up.
+const DNS: u16 = 53;
 
 /// What is to be run, and under what.
 pub struct Job<'j> {
@@ -56,6 +60,8 @@ pub struct Ran {
     pub diffed: Option<Diffed>,
     /// Changes of repositories that are not kept, once [`Self::take_git_refusals`] has looked for them.
     pub git_refused: Vec<GitRefused>,
+    /// Whether there was any way out.
+    pub has_network: bool,
     /// What the changes place, which has to live as long as they do.
     pub staging: Option<Arc<Staging>>,
 }
@@ -81,6 +87,7 @@ pub fn run(job: Job<'_>, stdio: Stdio, how: Watch<'_>) -> Result<Ran, SandboxErr
         standing: job.plan.standing.clone(),
         diffed,
         git_refused: Vec::new(),
+        has_network: job.plan.confinement.network != Network::None,
         staging: job.staging,
     })
 }
@@ -168,6 +175,9 @@ impl Ran {
     /// What was refused on the way out, in a sentence each.
     pub fn refusals(&self) -> Vec<String> {
         let refused = self.contacts.iter().filter(|contact| !contact.allowed);
+        if !self.has_network {
+            return refused.map(without_network).collect::<BTreeSet<_>>().into_iter().collect();
+        }
         refused
             .map(|contact| {
                 let why = contact.reason.as_deref().unwrap_or("it is not on the list");
@@ -186,6 +196,16 @@ impl Ran {
             "end": self.watched.end,
         })
     }
+}
+
+/// What was refused because there is no network at all.
+fn without_network(contact: &Contact) -> String {
+    let what = match contact.port {
+        DNS => "a name was looked up".to_owned(),
+        0 => format!("{} was asked for", contact.host),
+        port => format!("{}:{port} was asked for", contact.host),
+    };
+    format!("{what}, and commands have no network here: `permissions.network` in the configuration allows hosts")
 }
 
 /// A confinement's failure as the caller hears it.

@@ -7,7 +7,7 @@ use crate::tool::Staging;
 use crate::workspace::Workspace;
 use haft_core::{CallError, CallId, ErrorKind};
 use haft_sandbox::watch::{self, Hit, Sink, Watch};
-use haft_sandbox::{Bounds, End, Program, Stdio};
+use haft_sandbox::{Bounds, End, Network, Program, Stdio};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -109,9 +109,12 @@ impl Command {
     }
 
     pub(super) fn prepared(&self, terms: &Terms) -> Result<Program, CallError> {
-        let env = environment::make(&terms.pass, &terms.secrets).map_err(|missing| {
+        let mut env = environment::make(&terms.pass, &terms.secrets).map_err(|missing| {
             CallError::failed(missing.to_string()).hint("set it, or take it out of permissions.secrets")
         })?;
+        if terms.network == Network::None {
+            environment::add_no_network(&mut env);
+        }
         let argv = self.argv.iter().map(Into::into).collect();
         Ok(Program { argv, env, shares_job: false, cwd: self.cwd.clone() })
     }

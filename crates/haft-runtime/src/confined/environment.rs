@@ -102,6 +102,14 @@ const TOOLCHAINS: &[&str] = &[
     ".config/git/config",
     ".config/git/ignore",
 ];
+/// Package managers wait and try again, also where there is no network that could come back.
+const NO_RETRIES: &[(&str, &str)] = &[
+    ("npm_config_fetch_retries", "0"),
+    ("CARGO_NET_RETRY", "0"),
+    ("PIP_RETRIES", "0"),
+    ("UV_HTTP_RETRIES", "0"),
+    ("BUNDLE_RETRY", "0"),
+];
 /// How many links a program's path may lead through.
 const LINKS_MAX: usize = 40;
 /// For how long what was found is believed.
@@ -146,6 +154,15 @@ pub fn make(pass: &[String], secrets: &[String]) -> Result<Vec<(OsString, OsStri
         }
     }
     Ok(env)
+}
+
+/// Adds what a program without a network has to know, so that it fails at once.
+pub(crate) fn add_no_network(env: &mut Vec<(OsString, OsString)>) {
+    for (name, value) in NO_RETRIES {
+        if !env.iter().any(|(known, _)| known == name) {
+            env.push((name.into(), value.into()));
+        }
+    }
 }
 
 /// Whether a place is a project's. In a project that is somebody's home, or holds it, that says nothing: programs are

@@ -186,3 +186,49 @@ chmod +x .git/hooks/pre-commit; echo two > a; git add a";
     let status = exec(&env, &format!("{GIT}git status --short -- a")).0;
     assert_eq!(status["output"], "M  a\n", "what was added to the index is there: {status:#}");
 }
+
+#[test]
+fn package_managers_without_a_network_end_soon_and_are_told_why() {
+    let Some(env) = scene() else { return };
+    env.file("package.json", r#"{"name": "a", "version": "1.0.0", "dependencies": {"left-pad": "1.3.0"}}"#);
+    env.file("crate/Cargo.toml", "[package]\nname = \"a\"\nversion = \"0.1.0\"\n[dependencies]\nleft-pad = \"1\"\n");
+    env.file("crate/src/lib.rs", "");
+    for (program, command) in [
+        ("npm", "npm install --no-audit --no-fund"),
+        ("cargo", "cd crate; cargo fetch"),
+        ("git", "git ls-remote https://example.com/a.git"),
+        ("pip3", "pip3 download --no-cache-dir left-pad"),
+    ] {
+        if !has(program) {
+            continue;
+        }
+        // The programs on the PATH may be those of a home that is not this test's.
+        let home = std::env::var("HOME").unwrap();
+        let (rustup, pyenv) = (format!("{home}/.rustup"), format!("{home}/.pyenv"));
+        let began = std::time::Instant::now();
+        let (outcome, code) = run_in(&env, &[("RUSTUP_HOME", &rustup), ("PYENV_ROOT", &pyenv)], command);
+        assert!(code != 0 && began.elapsed().as_secs() < 8, "{command}: {:?} {outcome:#}", began.elapsed());
+        let warnings = outcome["warnings"].to_string();
+        assert!(warnings.contains("commands have no network here: `permissions.network`"), "{command}: {outcome:#}");
+    }
+}
+
+/// What one command changes while another one runs is kept, or the later one is told.
+#[test]
+fn commands_that_end_together_are_both_kept_or_one_is_told() {
+    let Some(env) = scene() else { return };
+    let run = |line: &str| {
+        let args = json!({"command": format!("sleep 0.2; echo {line} >> together")}).to_string();
+        env.command(&["call", "shell.exec", &args, "--yes", "--json"]).stdout(Stdio::piped()).spawn().unwrap()
+    };
+    for _ in 0..10 {
+        env.file("together", "");
+        let running = ["one", "two"].map(|line| (line, run(line)));
+        let ended = running.map(|(line, haft)| (line, crate::Ran::from(haft.wait_with_output().unwrap())));
+        for (line, ran) in ended {
+            let is_there = env.read("together").lines().any(|known| known == line);
+            let is_told = ran.code != 0 && ran.json()["error"]["kind"] == "conflict";
+            assert!(is_there != is_told, "{line}: {} {}", env.read("together"), ran.stdout);
+        }
+    }
+}
