@@ -3,6 +3,7 @@
 //! it was. What cannot be read as git reads it is not kept.
 
 mod config;
+mod index;
 
 pub use config::judge_config;
 
@@ -11,6 +12,10 @@ use std::path::{Component, Path, PathBuf};
 
 /// Larger control files are not kept.
 pub const CONTROL_FILE_MAX: u64 = 1 << 20;
+/// The same of an index, which names every file.
+pub const INDEX_MAX: u64 = 256 << 20;
+/// What git takes for blank.
+const BLANKS: &[char] = &[' ', '\t', '\r', '\n'];
 
 /// The strategies of merging that are git's own. Another name would be that of a program.
 const STRATEGIES: &[&str] = &["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
@@ -39,6 +44,19 @@ pub enum GitControl {
     Link,
     /// Attributes of files, which choose filters.
     Attributes,
+    /// The list of files, by which git writes them.
+    Index,
+    /// The files in which a merge has conflicts that git remembers.
+    MergeRecords,
+    /// What nobody has to change: remotes of an older form, other stores of objects.
+    Closed,
+}
+
+impl GitControl {
+    /// How large such a file may be.
+    pub fn max_bytes(self) -> u64 {
+        if self == Self::Index { INDEX_MAX } else { CONTROL_FILE_MAX }
+    }
 }
 
 /// Why a control file is not kept.
@@ -90,32 +108,46 @@ impl GitControl {
         match inside {
             [] => Some(Self::Link),
             ["config" | "config.worktree"] => Some(Self::Config),
-            ["commondir"] => Some(Self::CommonDir),
             ["hooks"] => Some(Self::Hook { is_sample: false }),
             ["hooks", rest @ ..] => {
                 let is_sample = rest.len() == 1 && rest.iter().all(|name| name.ends_with(".sample"));
                 Some(Self::Hook { is_sample })
             }
-            ["info", "attributes", ..] => Some(Self::Attributes),
+            ["index"] => Some(Self::Index),
+            [name] if name.starts_with("sharedindex.") => Some(Self::Index),
+            ["merge_rr"] => Some(Self::MergeRecords),
             ["rebase-merge", "git-rebase-todo"] | ["sequencer", "todo"] => Some(Self::Todo),
             ["rebase-merge", "strategy"] => Some(Self::Strategy),
             ["sequencer", "opts"] => Some(Self::SequencerOptions),
-            ["rebase-merge" | "rebase-apply" | "sequencer", ..] => Some(Self::Progress),
-            ["modules" | "worktrees", rest @ ..] => Self::of_nested(rest),
+            ["rebase-merge" | "rebase-apply" | "sequencer"] | ["rebase-merge" | "rebase-apply" | "sequencer", _] => {
+                Some(Self::Progress)
+            }
+            ["worktrees", _, "commondir"] => Some(Self::CommonDir),
+            ["worktrees", _, "gitdir"] => Some(Self::Link),
+            ["worktrees", _, rest @ ..] if !rest.is_empty() => Self::of(rest),
+            ["modules", rest @ ..] => Self::of_nested(rest),
+            ["info", "attributes", ..] => Some(Self::Attributes),
             // Deeper than where git looks for them these names mean nothing, and are not let pass either.
-            ["config" | "config.worktree" | "commondir", ..] => Some(Self::Attributes),
+            [
+                "config" | "config.worktree" | "commondir" | "gitdir" | "remotes" | "branches" | "rebase-merge"
+                | "rebase-apply" | "sequencer",
+                _,
+                ..,
+            ]
+            | ["commondir" | "gitdir"]
+            | ["objects", "info", "alternates" | "http-alternates", ..] => Some(Self::Closed),
             _ => None,
         }
     }
 
-    /// The same below `modules` or `worktrees`, where the names of submodules and work trees come first.
+    /// The same below `modules`, where the names of submodules come first: whatever a name could mean behind any of the names
+    /// before it counts, and the most closed of that.
     fn of_nested(inside: &[&str]) -> Option<Self> {
-        const MARKS: &[&str] =
-            &["hooks", "config", "config.worktree", "commondir", "gitdir", "rebase-merge", "rebase-apply", "sequencer"];
-        let at = inside.iter().position(|name| MARKS.contains(name))?;
-        match &inside[at..] {
-            ["gitdir"] => Some(Self::Link),
-            rest => Self::of(rest).or(Some(Self::Attributes)),
+        let meanings: Vec<Self> = (0..inside.len()).filter_map(|at| Self::of(&inside[at..])).collect();
+        match meanings.as_slice() {
+            [] => None,
+            [one] => Some(*one),
+            _ => Some(Self::Closed),
         }
     }
 }
@@ -130,14 +162,17 @@ impl ControlFile<'_> {
             GitControl::Hook { is_sample: true } | GitControl::Progress => Ok(()),
             GitControl::Hook { is_sample: false } => Err(GitRefusal::whole("git runs it as a hook")),
             GitControl::Attributes => Err(GitRefusal::whole("it chooses which filters git runs")),
+            GitControl::Closed => Err(GitRefusal::whole("git may believe what stands there")),
+            GitControl::Index => index::judge(self.after),
+            GitControl::MergeRecords => judge_merge_records(self.after),
             GitControl::Config => judge_config(self),
             GitControl::Todo => judge_todo(self.text()?),
-            GitControl::Strategy => match self.text()?.trim() {
+            GitControl::Strategy => match self.text()?.trim_matches(BLANKS) {
                 name if STRATEGIES.contains(&name) => Ok(()),
                 name => Err(GitRefusal::at(1, format!("`{}` would be run as a merge strategy", shown(name)))),
             },
             GitControl::SequencerOptions => config::judge_sequencer_options(self.text()?),
-            GitControl::CommonDir => match self.text()?.trim_end() {
+            GitControl::CommonDir => match self.text()?.trim_end_matches(BLANKS) {
                 "../.." => Ok(()),
                 other => Err(GitRefusal::at(1, format!("it makes `{}` the repository", shown(other)))),
             },
@@ -172,7 +207,7 @@ impl ControlFile<'_> {
 /// Whether a path is that of a repository of which every control file is judged: any other directory inside `.git` could be filled
 /// with what looks like a repository.
 fn is_repository(place: &Path) -> bool {
-    let names: Vec<&OsStr> = place.components().map(|part| part.as_os_str()).collect();
+    let names: Vec<&OsStr> = place.components().map(Component::as_os_str).collect();
     let after_git = names.iter().rposition(|name| *name == ".git").map(|at| &names[at + 1..]);
     after_git.is_some_and(|inside| inside.first().is_none_or(|first| *first == "modules" || *first == "worktrees"))
 }
@@ -206,9 +241,25 @@ fn judge_todo(text: &str) -> Result<(), GitRefusal> {
         "revert",
     ];
     for (number, line) in text.lines().enumerate() {
-        let word = line.split_whitespace().next().unwrap_or_default();
+        let word = line.split(BLANKS).find(|word| !word.is_empty()).unwrap_or_default();
         if !word.is_empty() && !word.starts_with('#') && !COMMANDS.contains(&word) {
             return Err(GitRefusal::at(number + 1, format!("git would run `{}`", shown(line.trim()))));
+        }
+    }
+    Ok(())
+}
+
+/// What git remembers of a merge: each record names a file that it will read and write.
+fn judge_merge_records(content: &[u8]) -> Result<(), GitRefusal> {
+    for record in content.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
+        let mut halves = record.splitn(2, |byte| *byte == b'\t');
+        let is_id = |id: &[u8]| {
+            let mut parts = id.splitn(2, |byte| *byte == b'.');
+            parts.next().is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit))
+                && parts.next().is_none_or(|number| number.iter().all(u8::is_ascii_digit))
+        };
+        if !(halves.next().is_some_and(is_id) && halves.next().is_some_and(index::is_inside)) {
+            return Err(GitRefusal::whole("it names a file that is not in the work tree"));
         }
     }
     Ok(())

@@ -217,7 +217,7 @@ mod tests {
             assert!(judged(path, false), "{path}");
         }
         for path in [
-            ".git/index",
+            ".git/description",
             ".git/objects/aa/bb",
             ".git/refs/heads/x",
             ".github/workflows/x.yml",

@@ -3,11 +3,14 @@
 //! The form that is read is the one that git writes: one section or one setting a line. Whatever else git would understand, such
 //! as a setting beside its section's name or a value over two lines, is not kept.
 
-use super::{ControlFile, GitRefusal, STRATEGIES, lexical, shown};
+use super::{BLANKS, ControlFile, GitRefusal, STRATEGIES, shown};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const HARMLESS: &str = include_str!("../../git/harmless-settings.txt");
+
+/// The settings that a work tree has for itself, where part of the files is checked out.
+const WORK_TREE_SETTINGS: &[&str] = &["core.sparsecheckout", "core.sparsecheckoutcone", "index.sparse"];
 
 /// One setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,26 +83,18 @@ pub(super) fn judge_sequencer_options(text: &str) -> Result<(), GitRefusal> {
     Ok(())
 }
 
-/// What was there before a command.
+/// What was there before a command, and the remotes that are there now.
 struct Known<'b> {
     subsections: BTreeSet<(&'b str, &'b str)>,
-    /// Remotes that were there, and those with an address that was there: a remote can be renamed.
-    remotes: BTreeSet<&'b str>,
     settings: &'b [Setting],
+    remotes: BTreeSet<&'b str>,
 }
 
 impl<'b> Known<'b> {
     fn of(before: &'b [Setting], after: &'b [Setting]) -> Self {
         let named = |setting: &'b Setting| Some((setting.section.as_str(), setting.subsection.as_deref()?));
-        let subsections: BTreeSet<(&str, &str)> = before.iter().filter_map(named).collect();
-        let addresses = |settings: &'b [Setting]| {
-            settings.iter().filter(|setting| setting.section == "remote" && setting.name == "url")
-        };
-        let known: BTreeSet<&str> = addresses(before).map(|setting| setting.value.as_str()).collect();
-        let renamed = addresses(after).filter(|setting| known.contains(setting.value.as_str()));
-        let named_before = subsections.iter().filter(|(section, _)| *section == "remote").map(|(_, name)| *name);
-        let remotes = named_before.chain(renamed.filter_map(|setting| setting.subsection.as_deref())).collect();
-        Self { subsections, remotes, settings: before }
+        let remotes = after.iter().filter_map(named).filter(|(section, _)| *section == "remote").map(|(_, name)| name);
+        Self { subsections: before.iter().filter_map(named).collect(), settings: before, remotes: remotes.collect() }
     }
 
     fn is_harmless(&self, setting: &Setting, file: &ControlFile<'_>) -> bool {
@@ -113,29 +108,27 @@ impl<'b> Known<'b> {
             .then(|| words.collect::<Vec<_>>())
         });
         let Some(values) = rules.next() else { return false };
+        // What is in a work tree's own settings overrides the repository's, which are not looked at here.
+        let is_own = file.path.file_name().is_some_and(|name| name.eq_ignore_ascii_case("config.worktree"));
+        if is_own && !WORK_TREE_SETTINGS.contains(&pattern.as_str()) {
+            return false;
+        }
+        let value = setting.value.as_str();
         match values.as_slice() {
             [] => true,
-            ["url"] => self.is_own_address(setting) && is_plain_address(&setting.value, file),
-            ["remote"] => {
-                setting.value == "." || self.settings.is_empty() || self.remotes.contains(setting.value.as_str())
-            }
-            ["new"] => self.is_new(setting) || self.was_there(setting),
-            ["inside"] => is_inside(&setting.value, file),
-            words => words.contains(&setting.value.as_str()),
+            ["url"] => self.is_new(setting) && is_plain_address(value, file.root),
+            ["refspec"] => self.is_new(setting) && is_plain_refspec(value),
+            ["remote"] if self.settings.is_empty() => value == "." || self.remotes.contains(value),
+            ["remote"] => matches!(value, "." | "origin"),
+            ["new"] => self.is_new(setting),
+            ["first"] => self.settings.is_empty(),
+            words => words.contains(&value),
         }
     }
 
     fn is_new(&self, setting: &Setting) -> bool {
         let subsection = setting.subsection.as_deref().unwrap_or_default();
         !self.subsections.contains(&(setting.section.as_str(), subsection))
-    }
-
-    fn was_there(&self, setting: &Setting) -> bool {
-        self.settings.iter().any(|known| known.is_as(setting))
-    }
-
-    fn is_own_address(&self, setting: &Setting) -> bool {
-        self.is_new(setting) || self.was_there(setting)
     }
 }
 
@@ -144,9 +137,9 @@ fn wildcard(name: &str) -> Option<&str> {
     name.strip_suffix(".*").filter(|section| !section.contains('.'))
 }
 
-/// An address that git reaches by itself. `ext::` and other helpers run programs, and a directory of the project could be given
-/// hooks later.
-fn is_plain_address(address: &str, file: &ControlFile<'_>) -> bool {
+/// An address that git reaches by itself, without a helper: `ext::` and others run programs. A directory of the project could be
+/// given hooks later, so a path has to be there and outside, whatever links are on the way to it.
+fn is_plain_address(address: &str, root: &Path) -> bool {
     if address.is_empty() || address.starts_with('-') || address.contains("::") || address.contains(char::is_whitespace)
     {
         return false;
@@ -154,42 +147,41 @@ fn is_plain_address(address: &str, file: &ControlFile<'_>) -> bool {
     match address.split_once("://") {
         Some((scheme, rest)) => match scheme.to_ascii_lowercase().as_str() {
             "https" | "http" | "ssh" | "git" | "git+ssh" | "ssh+git" => !rest.starts_with('-'),
-            "file" => is_outside(rest, file),
+            "file" => is_outside(rest, root),
             _ => false,
         },
         // A colon before any slash is that of `host:path`.
         None => match (address.find(':'), address.find('/')) {
             (Some(colon), slash) if slash.is_none_or(|slash| colon < slash) => true,
-            _ => is_outside(address, file),
+            _ => is_outside(address, root),
         },
     }
 }
 
-/// Where a path of a setting leads, as it is written: relative ones count from the directory around `.git`.
-fn place_of(path: &str, file: &ControlFile<'_>) -> PathBuf {
-    let is_git = |dir: &&Path| dir.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
-    let work_tree = file.path.ancestors().find(is_git).and_then(Path::parent).unwrap_or(file.root);
-    lexical(&work_tree.join(path))
+/// Whether an absolute path leads to a directory outside the root, and not by the kernel's own links.
+fn is_outside(path: &str, root: &Path) -> bool {
+    let is_plain = path.starts_with('/') && !path.split('/').any(|part| part == "..");
+    let place = Path::new(path).canonicalize();
+    is_plain
+        && place.is_ok_and(|place| {
+            !["/proc", "/dev", "/sys"].iter().any(|dir| place.starts_with(dir)) && !place.starts_with(root)
+        })
+        && !path.starts_with("/proc")
 }
 
-fn is_outside(path: &str, file: &ControlFile<'_>) -> bool {
-    !path.starts_with('~') && !place_of(path, file).starts_with(file.root)
-}
-
-/// Whether a work tree is a directory of the project and no repository. It counts from the repository.
-fn is_inside(path: &str, file: &ControlFile<'_>) -> bool {
-    let from = file.path.parent().unwrap_or(file.root);
-    let place = lexical(&from.join(path));
-    place.starts_with(file.root) && !place.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"))
+/// Whether what is fetched goes where git puts what others have.
+fn is_plain_refspec(refspec: &str) -> bool {
+    let to = refspec.split_once(':').map(|(_, to)| to);
+    to.is_some_and(|to| to.starts_with("refs/remotes/") || to.starts_with("refs/tags/"))
 }
 
 /// Reads settings, strictly.
 fn settings(text: &str) -> Result<Vec<Setting>, GitRefusal> {
     let mut found = Vec::new();
     let mut section: Option<(String, Option<String>)> = None;
-    for (number, line) in text.lines().enumerate() {
+    for (number, line) in text.split('\n').enumerate() {
         let odd = |why: &str| GitRefusal::at(number + 1, format!("{why}: `{}`", shown(line)));
-        let line = line.trim();
+        let line = line.trim_matches(BLANKS);
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }
@@ -198,9 +190,10 @@ fn settings(text: &str) -> Result<Vec<Setting>, GitRefusal> {
             continue;
         }
         let (name, value) = match line.split_once('=') {
-            Some((name, value)) => {
-                (name.trim(), unquoted(value.trim()).ok_or_else(|| odd("the value cannot be read"))?)
-            }
+            Some((name, value)) => (
+                name.trim_matches(BLANKS),
+                unquoted(value.trim_matches(BLANKS)).ok_or_else(|| odd("the value cannot be read"))?,
+            ),
             None => (line, "true".to_owned()),
         };
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -256,7 +249,7 @@ fn unquoted(text: &str) -> Option<String> {
             c => value.push(c),
         }
         // White space at the end counts only in quotes.
-        kept = if is_quoted || !c.is_whitespace() { value.len() } else { kept };
+        kept = if is_quoted || !BLANKS.contains(&c) { value.len() } else { kept };
     }
     value.truncate(kept);
     (!is_quoted).then_some(value)

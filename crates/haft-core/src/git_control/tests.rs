@@ -24,18 +24,13 @@ fn settings_that_git_itself_makes_are_kept() {
     assert_eq!(config("", &cloned), Ok(()), "clone");
     assert_eq!(config(PLAIN, &format!("{PLAIN}{remote}")), Ok(()), "remote add");
     assert_eq!(config(&format!("{PLAIN}{remote}"), &cloned), Ok(()), "checkout -b");
-    assert_eq!(config(&cloned, PLAIN), Ok(()), "remote remove");
-    assert_eq!(config(&cloned, &cloned.replace("origin", "up")), Ok(()), "remote rename");
     assert_eq!(config(PLAIN, &format!("{PLAIN}[user]\n\tname = \"A # B\"\n\temail = a@b.test ; mine\n")), Ok(()));
-    for address in ["git@example.com:a/b.git", "ssh://git@example.com:22/a", "../../elsewhere", "file:///srv/git/a"] {
+    for address in ["git@example.com:a/b.git", "ssh://git@example.com:22/a", "/usr", "file:///usr"] {
         assert_eq!(config(PLAIN, &format!("{PLAIN}[remote \"new\"]\n\turl = {address}\n")), Ok(()), "{address}");
     }
-    let module = "[core]\n\tworktree = ../../../lib\n";
-    assert_eq!(judged(GitControl::Config, ".git/modules/lib/config", "", module), Ok(()));
-    assert_eq!(
-        config(PLAIN, &format!("{PLAIN}[submodule \"lib\"]\n\tactive = true\n\turl = https://a.test/lib\n")),
-        Ok(())
-    );
+    assert_eq!(config(PLAIN, &format!("{PLAIN}[submodule \"lib\"]\n\tactive = true\n")), Ok(()));
+    let sparse = "[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = true\n";
+    assert_eq!(judged(GitControl::Config, ".git/config.worktree", "", sparse), Ok(()));
 }
 
 #[test]
@@ -73,6 +68,15 @@ fn settings_that_run_programs_or_redirect_are_named_with_their_line() {
         ("[remote \"x\"]\n\tvcs = run", "remote.x.vcs"),
         ("[branch \"main\"]\n\tmergeOptions = --strategy=run", "branch.main.mergeoptions"),
         ("[pull]\n\ttwohead = run", "pull.twohead"),
+        ("[remote \"x\"]\n\turl = ../evil.git", "remote.x.url"),
+        ("[remote \"x\"]\n\turl = /proc/self/cwd/evil.git", "remote.x.url"),
+        ("[remote \"x\"]\n\tpushurl = https://evil.test/a", "remote.x.pushurl"),
+        ("[remote \"x\"]\n\tfetch = +refs/heads/*:refs/heads/*", "remote.x.fetch"),
+        ("[remote \"x\"]\n\tpromisor = true", "remote.x.promisor"),
+        ("[branch \"main\"]\n\tremote = ../evil.git", "branch.main.remote"),
+        ("[branch \"main\"]\n\tremote = origin\u{a0}", "branch.main.remote"),
+        ("[push]\n\tdefault = upstream", "push.default"),
+        ("[rerere]\n\tenabled = true", "rerere.enabled"),
     ] {
         let said = config(PLAIN, &format!("{PLAIN}{setting}\n")).unwrap_err();
         assert!(said.starts_with("line 7: ") && said.contains(&format!("`{name}`")), "{setting}: {said}");
@@ -81,6 +85,9 @@ fn settings_that_run_programs_or_redirect_are_named_with_their_line() {
 
 #[test]
 fn what_was_there_stays_as_it_was() {
+    for own in ["[commit]\n\tgpgSign = true\n", "[transfer]\n\tfsckObjects = true\n"] {
+        assert!(config(&format!("{PLAIN}{own}"), PLAIN).is_err(), "{own}");
+    }
     let guarded = format!("{PLAIN}\thooksPath = .husky\n[alias]\n\tst = !run\n");
     assert_eq!(config(&guarded, &format!("{guarded}[user]\n\tname = A\n")), Ok(()));
     assert_eq!(config(&guarded, &guarded.replace("= true", "= false")), Ok(()));
@@ -93,6 +100,9 @@ fn what_was_there_stays_as_it_was() {
         "nobody pushes elsewhere than they think"
     );
     assert!(config(&origin, &format!("{origin}\tpushurl = https://evil.test/a\n")).is_err());
+    assert!(config(&origin, PLAIN).is_err() && config(&origin, &origin.replace("origin", "up")).is_err());
+    let own = "[remote \"origin\"]\n\tpushurl = https://evil.test/a\n";
+    assert!(judged(GitControl::Config, ".git/config.worktree", "", own).is_err(), "it would override the repository's");
     let evil = format!("{origin}[remote \"evil\"]\n\turl = https://evil.test/a\n");
     assert_eq!(config(&origin, &evil), Ok(()));
     for redirect in ["[branch \"main\"]\n\tremote = evil\n", "[remote]\n\tpushDefault = evil\n"] {
@@ -141,6 +151,15 @@ fn todo_lists_hooks_and_links_are_judged_by_what_is_in_them() {
     assert_eq!(kind("worktrees/w/gitdir"), Some(GitControl::Link));
     assert_eq!(kind("modules/a/rebase-merge/git-rebase-todo"), Some(GitControl::Todo));
     assert_eq!(kind("refs/heads/config"), None);
+    assert_eq!(kind("worktrees/w/commondir"), Some(GitControl::CommonDir));
+    for closed in
+        ["commondir", "modules/rebase-merge/config", "remotes/origin", "objects/info/alternates", "rebase-merge/a/b"]
+    {
+        assert_eq!(kind(closed), Some(GitControl::Closed), "{closed}");
+    }
+    for index in ["index", "sharedindex.12", "worktrees/w/index", "modules/a/index"] {
+        assert_eq!(kind(index), Some(GitControl::Index), "{index}");
+    }
     let link = |path: &str, text: &str| judged(GitControl::Link, path, "", text);
     assert_eq!(link("lib/.git", "gitdir: ../.git/modules/lib\n"), Ok(()));
     assert_eq!(link("wt/.git", "gitdir: /p/.git/worktrees/wt\n"), Ok(()));
@@ -163,4 +182,77 @@ fn todo_lists_hooks_and_links_are_judged_by_what_is_in_them() {
     assert_eq!(options("[options]\n\tstrategy = ort\n\tedit = true\n"), Ok(()));
     assert!(options("[options]\n\tstrategy = run\n").is_err());
     assert!(judged(GitControl::Strategy, ".git/rebase-merge/strategy", "", "run\n").is_err());
+}
+
+/// An index as git writes it, with entries of these names.
+fn index_of(version: u32, names: &[&str]) -> Vec<u8> {
+    let mut index = b"DIRC".to_vec();
+    index.extend(version.to_be_bytes());
+    index.extend(u32::try_from(names.len()).unwrap().to_be_bytes());
+    for name in names {
+        let begin = index.len();
+        index.extend([0; 60]);
+        index.extend([0, 1]);
+        // Version 4 drops what a name does not share with the one before.
+        let dropped = if version == 4 { u8::try_from(previous(names, name).len()).ok() } else { None };
+        index.extend(dropped);
+        index.extend(name.bytes());
+        index.push(0);
+        while version < 4 && !(index.len() - begin).is_multiple_of(8) {
+            index.push(0);
+        }
+    }
+    index.extend(b"TREE\0\0\0\x02xx");
+    index.extend([7; 20]);
+    index
+}
+
+fn previous<'n>(names: &[&'n str], name: &str) -> &'n str {
+    let at = names.iter().position(|known| *known == name).unwrap();
+    if at == 0 { "" } else { names[at - 1] }
+}
+
+#[test]
+fn an_index_names_files_of_the_work_tree_alone() {
+    let judge = |content: &[u8]| {
+        let file = ControlFile {
+            control: GitControl::Index,
+            path: Path::new("/p/.git/index"),
+            root: Path::new(ROOT),
+            before: b"",
+            after: content,
+        };
+        file.judge().map_err(|refusal| refusal.to_string())
+    };
+    for version in [2, 4] {
+        assert_eq!(judge(&index_of(version, &["a", "src/.gitignore", "x/y z"])), Ok(()));
+        for odd in [
+            ".git/hooks/pre-commit",
+            "../.bashrc",
+            "/etc/x",
+            "a//b",
+            "a/./b",
+            ".GIT/config",
+            "a/.git ./x",
+            ".g\u{200c}it/x",
+        ] {
+            let said = judge(&index_of(version, &["a", odd, "z"])).unwrap_err();
+            assert!(said.contains("no file of the work tree"), "{version} {odd}: {said}");
+        }
+    }
+    assert!(judge(b"DIRC\0\0\0\x02\0\0\0\x01short").is_err());
+    let mut long = index_of(2, &["a"]);
+    long.push(0);
+    assert!(judge(&long).is_err(), "what cannot be read is not kept");
+}
+
+#[test]
+fn remembered_conflicts_name_files_of_the_work_tree_alone() {
+    let judge = |text: &str| judged(GitControl::MergeRecords, ".git/MERGE_RR", "", text);
+    let id = "ab".repeat(20);
+    assert_eq!(judge(&format!("{id}\tsrc/a\0{id}.1\tb\0")), Ok(()));
+    for odd in ["/home/x", "../x", ".git/config"] {
+        assert!(judge(&format!("{id}\t{odd}\0")).is_err(), "{odd}");
+    }
+    assert!(judge(&format!("{id}.-1\tb\0")).is_err() && judge("b\0").is_err());
 }

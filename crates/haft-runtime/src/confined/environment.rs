@@ -74,6 +74,9 @@ const CERTIFICATE_VARIABLES: &[&str] = &[
 ];
 /// What shows that a directory is an environment of a language: beside its `bin` is all that its programs need.
 const ENVIRONMENT_MARKS: &[&str] = &["pyvenv.cfg", "conda-meta"];
+/// What of it they need.
+const ENVIRONMENT_PARTS: &[&str] =
+    &["bin", "lib", "lib64", "libexec", "include", "share", "ssl", "etc/fonts", "conda-meta", "pyvenv.cfg"];
 /// Places in a home that hold toolchains: programs on the PATH need what is beside them.
 const TOOLCHAINS: &[&str] = &[
     ".cargo/bin",
@@ -290,8 +293,6 @@ fn look_for_toolchains() -> Vec<PathBuf> {
         "GOROOT",
         "JAVA_HOME",
         "JDK_HOME",
-        "MAVEN_HOME",
-        "M2_HOME",
         "KOTLIN_HOME",
         "VOLTA_HOME",
         "FNM_DIR",
@@ -308,6 +309,8 @@ fn look_for_toolchains() -> Vec<PathBuf> {
     for (variable, parts) in [
         ("CARGO_HOME", &["bin", "registry", "git", "env"][..]),
         ("GOPATH", &["bin", "pkg"]),
+        ("MAVEN_HOME", &["bin", "boot", "lib"]),
+        ("M2_HOME", &["bin", "boot", "lib"]),
         ("GEM_HOME", &["bin", "gems", "specifications", "extensions"]),
     ] {
         dirs.extend(named_place(variable).into_iter().flat_map(|dir| parts.iter().map(move |part| dir.join(part))));
@@ -342,7 +345,9 @@ pub(crate) fn environments() -> Vec<PathBuf> {
         .filter_map(|dir| dir.parent().map(Path::to_owned));
     let named = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(|variable| named_place(variable));
     let is_environment = |dir: &PathBuf| ENVIRONMENT_MARKS.iter().any(|mark| dir.join(mark).exists());
-    let environments = beside_bin.chain(named).filter(is_environment);
+    // Not the whole of it: it may be a project as well.
+    let parts = |dir: PathBuf| ENVIRONMENT_PARTS.iter().map(move |part| dir.join(part));
+    let environments = beside_bin.chain(named).filter(is_environment).flat_map(parts);
     let certificates = CERTIFICATE_VARIABLES.iter().filter_map(|variable| named_place(variable));
     foreign(environments.chain(certificates).collect())
 }

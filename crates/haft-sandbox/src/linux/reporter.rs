@@ -22,6 +22,8 @@ const AT_A_TIME: usize = 32;
 const ADDRESS_MAX: usize = 128;
 /// How much System V shared memory a run may ask for in all. No limit of the kernel's sees a segment that is not attached.
 const SHARED_MEMORY_MAX: u64 = 256 << 20;
+/// The flag for pages of which one is larger than what was asked for.
+const HUGE_PAGES: u64 = 0o4000;
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Notes what is connected to.
@@ -55,7 +57,8 @@ impl Reporter {
             // A process that was killed while it waited takes its notice back.
             let Ok(notice) = sys::notice(&self.listener) else { continue };
             if i64::from(notice.call) == libc::SYS_shmget {
-                let _ = if self.count_shared_memory(notice.args[1]) {
+                let is_plain = notice.args[2] & HUGE_PAGES == 0;
+                let _ = if is_plain && self.count_shared_memory(notice.args[1]) {
                     sys::go_on(&self.listener, &notice)
                 } else {
                     sys::refuse(&self.listener, &notice, libc::ENOSPC)

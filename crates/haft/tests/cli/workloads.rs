@@ -149,7 +149,7 @@ fn git_does_in_the_sandbox_what_it_does_without() {
         "git checkout -q main; echo three >> a; git commit -qam three; git rebase main renamed; echo $?",
         "printf 'one\\nthree\\ntwo\\n' > a; git add a; GIT_EDITOR=true git rebase --continue; echo $?",
         "git worktree add -q ../project/tree main; git -C tree log --oneline | cat",
-        "git worktree remove tree; git remote rename origin upstream",
+        "git worktree remove tree",
         "git init -q --bare /tmp/lib.git; mkdir lib; git -C lib init -q -b main; echo x > lib/x; git -C lib add x; \
 git -C lib commit -qm x; rm -rf /tmp/lib.git",
         "git clone -q lib copy; git -C copy log --oneline | cat; rm -rf copy",
@@ -183,6 +183,21 @@ chmod +x .git/hooks/pre-commit; echo two > a; git add a";
     assert!(warnings.contains(".git/hooks/pre-commit is not kept: git runs it as a hook"), "{warnings}");
     assert_eq!(env.read("a"), "two\n");
     assert!(!env.read(".git/config").contains("fsmonitor") && !env.root().join(".git/hooks/pre-commit").exists());
+    // Nothing in a repository leads git elsewhere, whoever made it.
+    for (command, what) in [
+        ("ln -s /usr .git/worktrees", ".git/worktrees is not kept: git would follow the link"),
+        (
+            "rm -f .git/COMMIT_EDITMSG; ln -s ../a .git/COMMIT_EDITMSG",
+            ".git/COMMIT_EDITMSG is not kept: git would follow the link",
+        ),
+        ("printf '%s/a\n' /usr > .git/objects/info/alternates", ".git/objects/info/alternates is not kept"),
+        ("rm -rf .git; git init -q", ".git is not kept: the repository would be lost"),
+        ("mkdir .git/commondir", ".git/commondir is not kept: git expects a file there"),
+        ("chmod 777 .git/refs", ".git/refs is not kept: others could write it"),
+    ] {
+        let (outcome, _) = exec(&env, &format!("{GIT}{command}"));
+        assert!(outcome["warnings"].to_string().contains(what), "{command}: {outcome:#}");
+    }
     let status = exec(&env, &format!("{GIT}git status --short -- a")).0;
     assert_eq!(status["output"], "M  a\n", "what was added to the index is there: {status:#}");
 }
