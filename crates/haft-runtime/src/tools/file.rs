@@ -2,6 +2,7 @@
 
 pub mod batch;
 pub mod edit;
+mod gitignore;
 pub mod glob;
 pub mod grep;
 pub mod ignore;

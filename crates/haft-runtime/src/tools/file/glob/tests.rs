@@ -161,9 +161,20 @@ fn a_cancelled_call_ends() {
 }
 
 #[test]
-fn an_ignore_file_that_is_wrong_is_told() {
-    let stage = stage(&["a.rs"]);
-    stage.file(".gitignore", "a{b\n");
+fn an_ignore_file_is_read_as_git_reads_it() {
+    let stage = stage(&["a.rs", "{a,b}.rs", "x7.rs", "xx.rs", "mine.rs"]);
+    stage.file(".gitignore", "{a,b}.rs\nx[[:digit:]]*\n[z-a\n");
+    stage.file(".git/info/exclude", "mine.rs\n");
     let reply = stage.act(&tool(), json!({"pattern": "*.rs"})).unwrap();
-    insta::assert_snapshot!(reply.warnings.join("\n"), @".gitignore: line 1: error parsing glob 'a{b': unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)");
+    assert_eq!((reply.text.as_str(), reply.warnings.len()), ("xx.rs  9B\na.rs  9B", 0));
+}
+
+#[test]
+fn a_linked_ignore_file_does_not_count_and_that_is_told() {
+    let stage = stage(&["a.rs", "sub/b.rs"]);
+    stage.file("patterns", "*.rs\n");
+    symlink("../patterns", stage.root().join("sub/.gitignore")).unwrap();
+    let reply = stage.act(&tool(), json!({"pattern": "**/*.rs"})).unwrap();
+    assert_eq!(reply.text, "sub/b.rs  9B\na.rs  9B");
+    insta::assert_snapshot!(reply.warnings.join("\n"), @"sub/.gitignore is a symbolic link, which git does not follow; its patterns do not count");
 }
