@@ -147,7 +147,10 @@ pub(super) fn below<'p>(start: &Path, path: &'p Path) -> &'p Path {
 
 /// One thread's share of a walk: what it wants, and what it has found.
 pub(super) trait Share: Send {
-    /// Whether a regular file is of interest, by its path alone.
+    /// Whether symbolic links are of interest beside regular files. They are not followed.
+    const LINKS: bool = false;
+
+    /// Whether a file is of interest, by its path alone.
     fn wants(&self, path: &Path) -> bool;
 
     /// Takes a file that it wanted.
@@ -215,7 +218,8 @@ impl<S: Share> Worker<'_, S> {
             self.troubles.walk(self.pulse.scene, error);
         }
         let Some(share) = &mut self.share else { return };
-        if !entry.file_type().is_some_and(|kind| kind.is_file()) || !share.wants(entry.path()) {
+        let is_file = entry.file_type().is_some_and(|kind| kind.is_file() || S::LINKS && kind.is_symlink());
+        if !is_file || !share.wants(entry.path()) {
             return;
         }
         if self.guard.as_mut().is_some_and(|guard| guard.holds_back(entry.path())) {
