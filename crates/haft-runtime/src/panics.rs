@@ -30,8 +30,16 @@ pub(crate) fn caught<T>(
 
 /// A panic as the caller hears of it.
 fn error_of(whose: &str, panic: &(dyn Any + Send)) -> CallError {
-    let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    let said = said.map(|said| format!(": {}", cut(&inert(said), MESSAGE_MAX))).unwrap_or_default();
+    let said = match message(panic) {
+        said if said.is_empty() => said,
+        said => format!(": {said}"),
+    };
     CallError::internal(format!("{whose} panicked{said}"))
         .hint("this is a bug of the program that panicked; its standard error says where. Look at what the call did before you repeat it")
+}
+
+/// What a panic says, if it says anything.
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
+    let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    said.map(|said| cut(&inert(said), MESSAGE_MAX)).unwrap_or_default()
 }

@@ -211,11 +211,16 @@ impl Haft {
             }
         };
         let limits = checked.limits(admitted.facts());
-        let Cut { text, hidden_bytes, .. } = match reply.whole {
+        let Cut { text, hidden_bytes, .. } = match (&reply.whole, &reply.complete) {
             // The tool has cut it already.
-            Some(_) => Cut { text: reply.text.clone(), hidden_bytes: 0, hidden_lines: 0 },
-            None => truncate(&reply.text, limits),
+            (Some(_), _) => Cut { text: reply.text.clone(), hidden_bytes: 0, hidden_lines: 0 },
+            (None, Some(complete)) => {
+                let hidden_bytes = complete.len().saturating_sub(reply.text.len()).max(1);
+                Cut { text: reply.text.clone(), hidden_bytes, hidden_lines: 0 }
+            }
+            (None, None) => truncate(&reply.text, limits),
         };
+        let printed = reply.complete.unwrap_or(reply.text);
         let mut outcome = Outcome::success(id, name, text, admitted.verdict().clone());
         outcome.labels = reply.labels;
         outcome.warnings = reply.warnings;
@@ -225,9 +230,9 @@ impl Haft {
         outcome.success = reply.error.is_none();
         outcome.error = reply.error;
         let (looked, whole) = match reply.looked {
-            Some(looked) => (looked, reply.text),
-            None if outcome.labels.contains(&Label::Untrusted) => Looked::at_all(reply.text).await,
-            None => (Looked::default(), reply.text),
+            Some(looked) => (looked, printed),
+            None if outcome.labels.contains(&Label::Untrusted) => Looked::at_all(printed).await,
+            None => (Looked::default(), printed),
         };
         let wrapper = hygiene::tend(&mut outcome, looked).await;
         outcome.truncated = hidden_bytes > 0 || reply.whole.is_some();

@@ -2,10 +2,13 @@
 
 pub mod batch;
 pub mod edit;
+mod fitted;
+mod gitignore;
 pub mod glob;
 pub mod grep;
 pub mod ignore;
 pub mod list;
+mod path_glob;
 pub mod read;
 pub(crate) mod walk;
 pub mod write;

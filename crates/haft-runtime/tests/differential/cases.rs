@@ -23,12 +23,17 @@ pub(crate) fn compare(name: &str, cases: u64, check: impl Fn(&mut Generator)) {
     }
 }
 
-/// A source of choices that is the same for the same seed (SplitMix64).
+/// A source of choices that is the same for the same seed (`SplitMix64`).
 pub(crate) struct Generator {
     state: u64,
 }
 
 impl Generator {
+    /// One for what is the same in all cases.
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
     pub(crate) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -60,7 +60,9 @@ fn a_trap_in_an_ignore_file_takes_nothing_down() {
     let env = Env::new();
     env.file("a.txt", "needle");
     env.file("trap/b.txt", "needle");
-    env.file("trap/.gitignore", "{".repeat(60_000) + "a" + &"}".repeat(60_000));
+    env.file("trap/.gitignore", "x\n".repeat(150_000));
+    env.file("braces/.gitignore", "{".repeat(60_000) + "a" + &"}".repeat(60_000) + "\n" + &"*a".repeat(50_000) + "b\n");
+    env.file(&format!("braces/{}", "a".repeat(200)), "");
     let found = env.ok("file.grep", json!({"pattern": "needle", "output_mode": "files_with_matches"}));
     assert_eq!(found["output"].as_str().unwrap().trim(), "a.txt");
     assert!(found["warnings"][0].as_str().unwrap().contains("trap: left out"), "{found:#}");

@@ -2,12 +2,12 @@
 
 mod captures;
 
+use super::path_glob::CapturingGlob;
 use super::walk::{self, Skip, Tree};
 use crate::files;
 use crate::scene::Scene;
 use crate::tool::{Blocking, Reply, Tool};
 use crate::tools::declare;
-use captures::CapturingGlob;
 use haft_core::CallError;
 use haft_core::change::{Change, State};
 use haft_core::place::Access;

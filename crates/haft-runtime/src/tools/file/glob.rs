@@ -3,11 +3,13 @@
 mod newest;
 mod pattern;
 
+use super::fitted::LineList;
+use super::path_glob::PathGlob;
 use super::walk::{self, Share, Skip, Tree, Troubles};
 use crate::scene::Scene;
 use crate::tool::{Blocking, Reply, Tool};
 use crate::tools::declare;
-use globset::{Candidate, GlobSet};
+use crate::workspace::display;
 use haft_core::CallError;
 use haft_core::place::Access;
 use haft_core::preview::size;
@@ -32,7 +34,7 @@ struct Args {
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.glob", "Find files by name with a glob pattern. Returns paths with sizes, newest first. `*.rs` matches files directly in `path`, `**/*.rs` at any depth. Includes hidden files. Skips files that .gitignore names and .git, node_modules, __pycache__, vendor, dist, build, .DS_Store and *.pyc unless include_ignored is set.")
+    let spec = declare("file.glob", "Find files by name with a glob pattern. Returns paths with sizes, newest first; links show their target. `*.rs` matches files directly in `path`, `**/*.rs` at any depth. Includes hidden files. Skips files that git ignores and .git, node_modules, __pycache__, vendor, dist, build, .DS_Store and *.pyc unless include_ignored is set.")
         .hint("find files by name pattern wildcard search path")
         .input(json!({
             "type": "object",
@@ -59,7 +61,8 @@ fn output() -> Value {
                 "properties": {
                     "path": {"type": "string"},
                     "size": {"type": "integer"},
-                    "mtime_ms": {"type": "integer"}
+                    "mtime_ms": {"type": "integer"},
+                    "target": {"type": "string", "description": "For a symbolic link: what it holds"}
                 },
                 "required": ["path", "size", "mtime_ms"]
             }},
@@ -77,7 +80,8 @@ fn glob(scene: &Scene) -> Result<Reply, CallError> {
     let pattern = Pattern::parse(&args.pattern, &place.real)?;
     let skip = if args.include_ignored { Skip::Nothing } else { Skip::IgnoredAndMade };
     let tree = Tree { start: &place.real, skip, within: pattern.within, depth: pattern.depth };
-    let share = || Matching { scene, start: &place.real, set: &pattern.set, newest: Newest::new(MAX_FILES) };
+    // A clone for each thread, because threads that share one wait for its scratch space.
+    let share = || Matching { scene, start: &place.real, glob: pattern.glob.clone(), newest: Newest::new(MAX_FILES) };
     let (shares, troubles) = walk::share_out(scene, place, &tree, share)?;
     let mut newest = Newest::new(MAX_FILES);
     for share in shares {
@@ -96,13 +100,15 @@ fn glob(scene: &Scene) -> Result<Reply, CallError> {
 struct Matching<'a> {
     scene: &'a Scene,
     start: &'a Path,
-    set: &'a GlobSet,
+    glob: PathGlob,
     newest: Newest,
 }
 
 impl Share for Matching<'_> {
+    const LINKS: bool = true;
+
     fn wants(&self, path: &Path) -> bool {
-        self.set.is_match_candidate(&Candidate::new(walk::below(self.start, path)))
+        self.glob.is_match(walk::below(self.start, path))
     }
 
     fn take(&mut self, entry: DirEntry, troubles: &mut Troubles) {
@@ -114,19 +120,27 @@ impl Share for Matching<'_> {
 }
 
 fn tell(scene: &Scene, found: &[Found], total: usize) -> Reply {
-    let mut text = String::with_capacity(found.len() * 64);
+    let mut list = LineList::default();
     let mut files = Vec::with_capacity(found.len());
     for file in found {
         let path = scene.shown(&file.path);
-        let _ = writeln!(text, "{path}  {}", size(usize::try_from(file.size).unwrap_or(usize::MAX)));
-        files.push(json!({"path": path, "size": file.size, "mtime_ms": file.mtime_ns.div_euclid(1_000_000)}));
+        let mut data = json!({"path": path, "size": file.size, "mtime_ms": file.mtime_ns.div_euclid(1_000_000)});
+        if file.is_link {
+            let target = std::fs::read_link(&file.path).unwrap_or_default();
+            let target = display(target.as_os_str());
+            list.push(&format!("{path} -> {target}"));
+            data["target"] = target.into();
+        } else {
+            list.push(&format!("{path}  {}", size(usize::try_from(file.size).unwrap_or(usize::MAX))));
+        }
+        files.push(data);
     }
+    let note = |shown: usize| {
+        let newest = "narrow the pattern to see the others";
+        (shown < total).then(|| format!("[the newest {shown} of {total} files; {newest}]"))
+    };
     let truncated = total > found.len();
-    if truncated {
-        let _ = writeln!(text, "[the newest {} of {total} files; narrow the pattern to see the others]", found.len());
-    }
-    text.truncate(text.trim_end().len());
-    Reply::text(text).data(json!({"files": files, "total": total, "truncated": truncated}))
+    list.reply(scene.limits(), note).data(json!({"files": files, "total": total, "truncated": truncated}))
 }
 
 fn nothing(args: &Args, shown: &str) -> String {

@@ -3,8 +3,10 @@
 //! Made of the parts that ripgrep is made of, minus its memory maps: a file that shrinks while it is
 //! mapped would kill the whole process, and a tool that runs beside editors cannot rule that out.
 
+mod across;
 mod kept;
 mod line;
+mod line_ends;
 mod query;
 mod search;
 mod sink;
@@ -25,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.grep", "Search file contents for a regular expression (ripgrep syntax). Returns `path:line:text` with each line exactly as in the file, or only paths, or counts of matching lines. Searches hidden files; skips binary files and files named in .gitignore. A pattern with \\n matches across lines.")
+    let spec = declare("file.grep", "Search file contents for a regular expression (ripgrep syntax). Returns `path:line:text` with each line exactly as in the file, or only paths, or counts of matching lines. Searches hidden files; skips binary files and files that git ignores. A pattern with \\n or (?s) matches across lines. CRLF counts as a line end like LF, unless the pattern has \\r.")
         .hint("search text content regex find in files rg ripgrep")
         .input(input())
         .output(output())
@@ -40,7 +42,7 @@ fn input() -> Value {
         "properties": {
             "pattern": {"type": "string", "description": "Regular expression to search for"},
             "path": {"type": "string", "default": ".", "description": "File or directory to search, absolute or relative to the project root"},
-            "glob": {"type": "string", "minLength": 1, "description": "Search only matching files, e.g. `*.{ts,tsx}`; `!*.min.js` excludes"},
+            "glob": {"type": "string", "minLength": 1, "description": "Search only matching files, e.g. `*.{ts,tsx}`; `!*.min.js` excludes. With a slash it is relative to `path`, e.g. `src/**/*.rs`"},
             "output_mode": {
                 "type": "string",
                 "enum": ["content", "files_with_matches", "count"],
@@ -62,8 +64,8 @@ fn output() -> Value {
         "properties": {
             "matches": {"type": "integer", "description": "Matching lines, shown or not; in files_with_matches mode each file counts once"},
             "files": {"type": "integer", "description": "Files with a match, shown or not"},
-            "truncated": {"type": "boolean"},
-            "lines": {"type": "array", "description": "In content mode: the matching lines that are shown, as they stand in the file", "items": {
+            "truncated": {"type": "boolean", "description": "Whether there are more than head_limit shows"},
+            "lines": {"type": "array", "description": "In content mode: the matching lines up to head_limit, at most 1 MiB of them, as they stand in the file", "items": {
                 "type": "object",
                 "properties": {
                     "path": {"type": "string"},
@@ -81,7 +83,7 @@ fn grep(scene: &Scene) -> Result<Reply, CallError> {
     let args: Args = scene.parse()?;
     let place = scene.place("path")?;
     let meta = std::fs::symlink_metadata(&place.real).map_err(|error| files::explain(&place.shown, &error))?;
-    let query = Query::new(&args, &place.real)?;
+    let query = Query::new(&args)?;
     let kept = Mutex::new(Kept::new(query.limit));
     let (totals, troubles) = if meta.is_dir() { tree(scene, &query, &kept)? } else { single(scene, &query, &kept)? };
     let kept = kept.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +99,7 @@ fn tree(scene: &Scene, query: &Query, kept: &Mutex<Kept>) -> Result<(Totals, Tro
     let place = scene.place("path")?;
     walk::require_dir(place, "name a file or a directory")?;
     let tree = Tree::new(&place.real, Skip::Ignored);
-    let (shares, troubles) = walk::share_out(scene, place, &tree, || Searching::new(scene, query, kept))?;
+    let (shares, troubles) = walk::share_out(scene, place, &tree, || Searching::new(scene, query, &place.real, kept))?;
     let totals = shares.iter().fold(Totals::default(), |sum, share| sum + share.totals());
     Ok((totals, troubles))
 }
@@ -106,7 +108,7 @@ fn tree(scene: &Scene, query: &Query, kept: &Mutex<Kept>) -> Result<(Totals, Tro
 fn single(scene: &Scene, query: &Query, kept: &Mutex<Kept>) -> Result<(Totals, Troubles), CallError> {
     let place = scene.place("path")?;
     let file = files::open(&place.real).map_err(|error| files::explain(&place.shown, &error))?;
-    let mut searching = Searching::new(scene, query, kept);
+    let mut searching = Searching::new(scene, query, &place.real, kept);
     let mut troubles = Troubles::default();
     searching.search(&place.real, &file, &mut troubles);
     scene.halt().check()?;

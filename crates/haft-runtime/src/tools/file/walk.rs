@@ -5,18 +5,22 @@
 //! followed: a walk stays below where it started and cannot run in a circle.
 
 mod guard;
-mod sound;
+mod ignore_files;
+mod ignore_rules;
 mod troubles;
 
-pub(super) use sound::{Unsound, require_sound};
+pub(super) use ignore_files::exclude_file_of;
+pub(super) use ignore_rules::{Unsound, require_sound};
 pub(super) use troubles::Troubles;
 
 use crate::files;
+use crate::halt::Halt;
 use crate::scene::Scene;
 use guard::Guard;
 use haft_core::CallError;
 use haft_core::place::Place;
 use ignore::{DirEntry, WalkBuilder, WalkState};
+use ignore_rules::IgnoreRules;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -68,21 +72,23 @@ impl<'a> Tree<'a> {
 
     /// The walk itself, not yet begun, and what it will have had to leave out.
     pub(super) fn walker(&self) -> (WalkBuilder, Unsound) {
+        self.walker_until(None)
+    }
+
+    fn walker_until(&self, halt: Option<Halt>) -> (WalkBuilder, Unsound) {
         let (skip, within, unsound) = (self.skip, self.within.clone(), Unsound::default());
-        let noted = unsound.clone();
+        let rules = (skip != Skip::Nothing).then(|| IgnoreRules::new(self.start, unsound.clone(), halt));
         let mut builder = WalkBuilder::new(self.start);
         builder
-            .standard_filters(skip != Skip::Nothing)
-            .hidden(false)
-            .require_git(false)
-            // A `.git` file may point anywhere, and the library would follow it.
-            .git_exclude(false)
+            // The library reads ignore files without bound, and not as git does.
+            .standard_filters(false)
             .follow_links(false)
             .max_depth(self.depth)
             .threads(std::thread::available_parallelism().map_or(1, |n| n.get().min(MAX_THREADS)))
             .filter_entry(move |entry| {
-                let trap = || skip != Skip::Nothing && is_dir(entry) && noted.leaves_out(entry.path());
-                on_the_way(&within, entry) && !left_out(skip, entry) && !trap()
+                let is_ignored = |rules: &IgnoreRules| rules.leave_out(entry.path(), is_dir(entry));
+                entry.depth() == 0
+                    || on_the_way(&within, entry) && !left_out(skip, entry) && !rules.as_ref().is_some_and(is_ignored)
             });
         (builder, unsound)
     }
@@ -141,7 +147,10 @@ pub(super) fn below<'p>(start: &Path, path: &'p Path) -> &'p Path {
 
 /// One thread's share of a walk: what it wants, and what it has found.
 pub(super) trait Share: Send {
-    /// Whether a regular file is of interest, by its path alone.
+    /// Whether symbolic links are of interest beside regular files. They are not followed.
+    const LINKS: bool = false;
+
+    /// Whether a file is of interest, by its path alone.
     fn wants(&self, path: &Path) -> bool;
 
     /// Takes a file that it wanted.
@@ -161,7 +170,7 @@ pub(super) fn share_out<S: Share>(
     }
     let pulse = Pulse::new(scene);
     let done = Mutex::new((Vec::new(), Troubles::default()));
-    let (walker, unsound) = tree.walker();
+    let (walker, unsound) = tree.walker_until(Some(scene.halt().clone()));
     walker.build_parallel().run(|| {
         let mut worker = Worker {
             share: Some(share()),
@@ -209,7 +218,8 @@ impl<S: Share> Worker<'_, S> {
             self.troubles.walk(self.pulse.scene, error);
         }
         let Some(share) = &mut self.share else { return };
-        if !entry.file_type().is_some_and(|kind| kind.is_file()) || !share.wants(entry.path()) {
+        let is_file = entry.file_type().is_some_and(|kind| kind.is_file() || S::LINKS && kind.is_symlink());
+        if !is_file || !share.wants(entry.path()) {
             return;
         }
         if self.guard.as_mut().is_some_and(|guard| guard.holds_back(entry.path())) {

@@ -12,11 +12,12 @@ pub(super) struct Found {
     pub(super) path: PathBuf,
     pub(super) size: u64,
     pub(super) mtime_ns: i64,
+    pub(super) is_link: bool,
 }
 
 impl Found {
     pub(super) fn new(path: PathBuf, meta: &Metadata) -> Self {
-        Self { path, size: meta.size(), mtime_ns: files::mtime_ns(meta) }
+        Self { path, size: meta.size(), mtime_ns: files::mtime_ns(meta), is_link: meta.is_symlink() }
     }
 
     /// Newest first; files of the same instant by path, so that the order never depends on the threads.
@@ -73,7 +74,12 @@ mod tests {
 
     #[test]
     fn only_the_newest_survive_whatever_the_order() {
-        let file = |n: u32| Found { path: PathBuf::from(format!("{n:02}")), size: 0, mtime_ns: i64::from(n / 2) };
+        let file = |n: u32| Found {
+            path: PathBuf::from(format!("{n:02}")),
+            size: 0,
+            mtime_ns: i64::from(n / 2),
+            is_link: false,
+        };
         let (mut one, mut two) = (Newest::new(3), Newest::new(3));
         (0..10).for_each(|n| one.push(file(n)));
         (10..20).rev().for_each(|n| two.push(file(n)));

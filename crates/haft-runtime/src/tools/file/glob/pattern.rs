@@ -1,7 +1,7 @@
 //! What a glob pattern says about the walk, beside which files it matches: where it has to go, and how
 //! deep.
 
-use globset::{GlobBuilder, GlobSet};
+use crate::tools::file::path_glob::PathGlob;
 use haft_core::CallError;
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub(super) struct Pattern {
     /// Which relative paths match.
-    pub(super) set: GlobSet,
+    pub(super) glob: PathGlob,
     /// Names of the directories that every match lies in, outermost first.
     pub(super) within: Vec<OsString>,
     /// How deep a match can lie.
@@ -27,10 +27,9 @@ impl Pattern {
         if pattern.is_empty() || pattern.ends_with('/') {
             pattern.push_str("**");
         }
-        let glob = GlobBuilder::new(&pattern).literal_separator(true).empty_alternates(true).build();
-        let set = glob.and_then(|glob| GlobSet::builder().add(glob).build());
-        let set = set.map_err(|error| CallError::invalid(format!("`pattern` is not a glob: {error}")))?;
-        Ok(Self { set, within: within(&pattern), depth: depth(&pattern) })
+        let glob =
+            PathGlob::new(&pattern).map_err(|why| CallError::invalid(format!("`pattern` is not a glob: {why}")))?;
+        Ok(Self { glob, within: within(&pattern), depth: depth(&pattern) })
     }
 }
 

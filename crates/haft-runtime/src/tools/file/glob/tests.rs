@@ -94,12 +94,27 @@ fn only_the_prefix_is_walked() {
 }
 
 #[test]
-fn links_are_neither_followed_nor_found() {
-    let stage = stage(&["a.rs"]);
-    symlink(".", stage.root().join("loop")).unwrap();
-    symlink("a.rs", stage.root().join("b.rs")).unwrap();
+fn links_are_found_and_not_followed() {
+    let stage = stage(&["a.rs", "src/b.rs"]);
+    symlink(".", stage.root().join("loop.rs")).unwrap();
+    symlink("gone", stage.root().join("src/link.rs")).unwrap();
     let reply = stage.act(&tool(), json!({"pattern": "**/*.rs"})).unwrap();
-    assert_eq!((reply.text.as_str(), reply.warnings.len()), ("a.rs  9B", 0));
+    let mut lines: Vec<&str> = reply.text.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        (lines.join("\n").as_str(), reply.warnings.len()),
+        ("a.rs  9B\nloop.rs -> .\nsrc/b.rs  9B\nsrc/link.rs -> gone", 0)
+    );
+    let files = &reply.data.unwrap()["files"];
+    let link = files.as_array().unwrap().iter().find(|file| file["path"] == "loop.rs").unwrap();
+    assert_eq!(link["target"], ".");
+}
+
+#[test]
+fn wildcards_count_characters() {
+    let stage = stage(&["é.txt", "ê.txt", "ab.txt"]);
+    assert_eq!(text(&stage, json!({"pattern": "?.txt"})), "ê.txt  9B\né.txt  9B");
+    assert_eq!(text(&stage, json!({"pattern": "[é]*"})), "é.txt  9B");
 }
 
 #[test]
@@ -125,8 +140,15 @@ fn more_matches_than_can_be_named_are_counted() {
         std::fs::write(stage.root().join(format!("{n}.txt")), "").unwrap();
     }
     let reply = stage.act(&tool(), json!({"pattern": "*.txt"})).unwrap();
-    assert_eq!(reply.text.lines().count(), MAX_FILES + 1);
-    insta::assert_snapshot!(reply.text.lines().next_back().unwrap(), @"[the newest 10000 of 10003 files; narrow the pattern to see the others]");
+    // A reply holds less than that. What is named is whole, and the rest is counted and kept.
+    let lines: Vec<&str> = reply.text.lines().collect();
+    let (note, names) = lines.split_last().unwrap();
+    assert!(reply.text.len() <= 102_400 && names.iter().all(|line| line.ends_with(".txt  0B")), "{}", reply.text);
+    let shown = names.len();
+    assert_eq!(*note, format!("[the newest {shown} of 10003 files; narrow the pattern to see the others]"));
+    let complete = reply.complete.unwrap();
+    assert_eq!(complete.lines().count(), MAX_FILES + 1);
+    insta::assert_snapshot!(complete.lines().next_back().unwrap(), @"[the newest 10000 of 10003 files; narrow the pattern to see the others]");
     let data = reply.data.unwrap();
     assert_eq!((&data["total"], &data["truncated"]), (&json!(MAX_FILES + 3), &json!(true)));
 }
@@ -147,7 +169,7 @@ fn what_cannot_be_searched_is_an_error() {
     assert_eq!((file.kind, file.message.as_str()), (ErrorKind::Failed, "a.rs is not a directory"));
     let bad = error(json!({"pattern": "a[b"}));
     assert_eq!(bad.kind, ErrorKind::InvalidInput);
-    insta::assert_snapshot!(bad.message, @"`pattern` is not a glob: error parsing glob 'a[b': unclosed character class; missing ']'");
+    insta::assert_snapshot!(bad.message, @r"`pattern` is not a glob: `[` without `]`; write `\[` for the character");
     assert_eq!(error(json!({"pattern": "../*"})).kind, ErrorKind::InvalidInput);
 }
 
@@ -161,9 +183,20 @@ fn a_cancelled_call_ends() {
 }
 
 #[test]
-fn an_ignore_file_that_is_wrong_is_told() {
-    let stage = stage(&["a.rs"]);
-    stage.file(".gitignore", "a{b\n");
+fn an_ignore_file_is_read_as_git_reads_it() {
+    let stage = stage(&["a.rs", "{a,b}.rs", "x7.rs", "xx.rs", "mine.rs"]);
+    stage.file(".gitignore", "{a,b}.rs\nx[[:digit:]]*\n[z-a\n");
+    stage.file(".git/info/exclude", "mine.rs\n");
     let reply = stage.act(&tool(), json!({"pattern": "*.rs"})).unwrap();
-    insta::assert_snapshot!(reply.warnings.join("\n"), @".gitignore: line 1: error parsing glob 'a{b': unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)");
+    assert_eq!((reply.text.as_str(), reply.warnings.len()), ("xx.rs  9B\na.rs  9B", 0));
+}
+
+#[test]
+fn a_linked_ignore_file_does_not_count_and_that_is_told() {
+    let stage = stage(&["a.rs", "sub/b.rs"]);
+    stage.file("patterns", "*.rs\n");
+    symlink("../patterns", stage.root().join("sub/.gitignore")).unwrap();
+    let reply = stage.act(&tool(), json!({"pattern": "**/*.rs"})).unwrap();
+    assert_eq!(reply.text, "sub/b.rs  9B\na.rs  9B");
+    insta::assert_snapshot!(reply.warnings.join("\n"), @"sub/.gitignore is a symbolic link, which git does not follow; its patterns do not count");
 }

@@ -2,16 +2,19 @@
 //! many there are.
 
 use super::line::{Kind, Line};
-use super::query::Mode;
+use super::query::{MAX_LINES, Mode};
 use crate::scene::Scene;
 use crate::tool::Reply;
+use crate::tools::file::fitted::LineList;
 use haft_core::Dialect;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::ops::Add;
 use std::path::{Path, PathBuf};
+
+/// More bytes of lines than this are not given as data.
+const DATA_MAX: usize = 1 << 20;
 
 /// How much there is, shown or not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -83,35 +86,43 @@ impl Kept {
     pub(super) fn tell(&self, scene: &Scene, mode: Mode, groups: bool, totals: Totals) -> Reply {
         match mode {
             Mode::Content => self.tell_lines(scene, groups, totals),
-            Mode::FilesWithMatches => self.tell_files(totals, |path, _| scene.shown(path)),
-            Mode::Count => self.tell_files(totals, |path, hits| format!("{}:{}", scene.shown(path), hits.count)),
+            Mode::FilesWithMatches => self.tell_files(scene, totals, |path, _| scene.shown(path)),
+            Mode::Count => self.tell_files(scene, totals, |path, hits| format!("{}:{}", scene.shown(path), hits.count)),
         }
     }
 
-    fn tell_files(&self, totals: Totals, line: impl Fn(&Path, &Hits) -> String) -> Reply {
-        let mut lines: Vec<String> = self.files.iter().map(|(path, hits)| line(path, hits)).collect();
-        let more = totals.files - lines.len();
-        if more > 0 {
-            lines.push(format!("[{} files shown, {more} more; raise head_limit or narrow the search]", lines.len()));
-        }
-        Reply::text(lines.join("\n")).data(summary(totals, more > 0))
+    fn tell_files(&self, scene: &Scene, totals: Totals, line: impl Fn(&Path, &Hits) -> String) -> Reply {
+        let mut list = LineList::default();
+        self.files.iter().for_each(|(path, hits)| list.push(&line(path, hits)));
+        let kept = list.len();
+        let note = |shown: usize| {
+            let more = totals.files - shown;
+            (more > 0).then(|| format!("[{shown} files shown, {more} more; {}]", self.remedy(shown < kept)))
+        };
+        list.reply(scene.limits(), note).data(summary(totals, totals.files > kept))
     }
 
     fn tell_lines(&self, scene: &Scene, groups: bool, totals: Totals) -> Reply {
         let marking = Marking::of(scene.call().dialect);
-        let mut page = Page { left: self.limit, marking, ..Page::default() };
+        let mut page = Page { left: self.limit, groups, marking, ..Page::default() };
         for (path, hits) in &self.files {
-            page.file(&scene.shown(path), &hits.lines, groups);
+            page.file(&scene.shown(path), &hits.lines);
         }
-        let (shown, more) = (self.limit - page.left, totals.matches - page.matches.len());
-        if more > 0 {
-            let _ =
-                write!(page.text, "[{shown} lines shown, {more} more matches; raise head_limit or narrow the search]");
-        }
-        page.text.truncate(page.text.trim_end_matches('\n').len());
-        let mut data = summary(totals, more > 0);
-        data["lines"] = Value::Array(page.matches);
-        Reply::text(page.text).data(data)
+        let Page { list, counts, matches, found, .. } = page;
+        let note = |above: usize| {
+            let (shown, matching) = above.checked_sub(1).map_or((0, 0), |last| counts[last]);
+            let more = totals.matches - matching;
+            let remedy = self.remedy(above < counts.len());
+            (more > 0 || above < counts.len()).then(|| format!("[{shown} lines shown, {more} more matches; {remedy}]"))
+        };
+        let mut data = summary(totals, totals.matches > found);
+        data["lines"] = Value::Array(matches);
+        list.reply(scene.limits(), note).data(data)
+    }
+
+    /// What shows the others, where some of these do not fit, or where there are more of them.
+    fn remedy(&self, is_full: bool) -> &'static str {
+        if is_full || self.limit == MAX_LINES { "narrow the search" } else { "raise head_limit or narrow the search" }
     }
 }
 
@@ -140,16 +151,25 @@ impl Marking {
 #[derive(Default)]
 struct Page {
     left: usize,
+    /// Whether lines that do not follow each other are kept apart.
+    groups: bool,
     marking: Marking,
-    text: String,
+    list: LineList,
+    /// How many lines of files, and how many that match, there are up to each line of output.
+    counts: Vec<(usize, usize)>,
     matches: Vec<Value>,
+    bytes: usize,
+    /// How many lines match, whether `matches` has them or is full.
+    found: usize,
 }
 
 impl Page {
-    fn file(&mut self, path: &str, lines: &[Line], groups: bool) {
+    fn file(&mut self, path: &str, lines: &[Line]) {
         for (index, line) in lines.iter().take(self.left).enumerate() {
-            if groups && !self.text.is_empty() && (index == 0 || line.after_gap) {
-                self.text.push_str("--\n");
+            let (shown, matching) = self.counts.last().copied().unwrap_or_default();
+            if self.groups && shown > 0 && (index == 0 || line.after_gap) {
+                self.list.push("--");
+                self.counts.push((shown, matching));
             }
             let sign = match line.kind {
                 Kind::Match => ':',
@@ -159,11 +179,20 @@ impl Page {
                 Marking::Plain => Cow::Borrowed(line.text.as_str()),
                 Marking::Marked => Cow::Owned(line.marked()),
             };
-            let _ = writeln!(self.text, "{path}{sign}{}{sign}{text}", line.number);
+            self.list.push(&format!("{path}{sign}{}{sign}{text}", line.number));
+            self.counts.push((shown + 1, matching + usize::from(line.kind == Kind::Match)));
             if line.kind == Kind::Match {
-                self.matches.push(json!({"path": path, "line": line.number, "text": line.text}));
+                self.found(path, line);
             }
         }
         self.left -= lines.len().min(self.left);
+    }
+
+    fn found(&mut self, path: &str, line: &Line) {
+        self.found += 1;
+        self.bytes += path.len() + line.text.len();
+        if self.bytes <= DATA_MAX {
+            self.matches.push(json!({"path": path, "line": line.number, "text": line.text}));
+        }
     }
 }

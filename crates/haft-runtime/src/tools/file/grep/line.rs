@@ -1,4 +1,6 @@
 //! One line of a file as it is shown: cut to size, with its matches known.
+//!
+//! What a cut leaves out is counted beside it, as in `…[+4096 bytes]`.
 
 use std::ops::Range;
 
@@ -31,13 +33,14 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Makes a line of raw bytes and the places of its matches, in order.
+    /// Makes a line of its bytes without the line end, and of the places of its matches, in order. Those may reach into the line
+    /// end.
     pub(super) fn new(number: u64, kind: Kind, raw: &[u8], matches: &[Range<usize>]) -> Self {
-        let raw = raw.strip_suffix(b"\n").unwrap_or(raw);
-        let raw = raw.strip_suffix(b"\r").unwrap_or(raw);
         let window = window(raw, matches.first());
         let mut line = Self { number, kind, after_gap: false, text: String::new(), marks: Vec::new() };
-        line.ellipsis(window.start > 0);
+        if window.start > 0 {
+            line.text = format!("[+{} bytes]…", window.start);
+        }
         let mut at = window.start;
         for found in matches {
             let (start, end) = (found.start.clamp(at, window.end), found.end.clamp(at, window.end));
@@ -50,18 +53,14 @@ impl Line {
             }
         }
         line.push(&raw[at..window.end]);
-        line.ellipsis(window.end < raw.len());
+        if window.end < raw.len() {
+            line.text.push_str(&format!("…[+{} bytes]", raw.len() - window.end));
+        }
         line
     }
 
     fn push(&mut self, raw: &[u8]) {
         self.text.push_str(&String::from_utf8_lossy(raw));
-    }
-
-    fn ellipsis(&mut self, cut: bool) {
-        if cut {
-            self.text.push('…');
-        }
     }
 
     /// The text with every match marked.
@@ -90,8 +89,8 @@ pub(super) const fn reach(first: usize) -> usize {
 fn window(raw: &[u8], first: Option<&Range<usize>>) -> Range<usize> {
     let head = forward(raw, 0, MAX_CHARS);
     match first {
-        Some(first) if first.end > head => {
-            let start = back(raw, first.start, LEAD_CHARS);
+        Some(first) if first.end.min(raw.len()) > head => {
+            let start = back(raw, first.start.min(raw.len()), LEAD_CHARS);
             start..forward(raw, start, MAX_CHARS)
         }
         _ => 0..head,
@@ -123,30 +122,41 @@ mod tests {
     }
 
     #[test]
-    fn every_match_is_marked_and_line_ends_are_dropped() {
-        let line = Line::new(1, Kind::Match, b"a fox, a fox\r\n", &[2..5, 9..12]);
+    fn every_match_is_marked() {
+        let line = Line::new(1, Kind::Match, b"a fox, a fox", &[2..5, 9..12]);
         assert_eq!(line.marked(), "a >>fox<<, a >>fox<<");
+    }
+
+    #[test]
+    fn a_match_may_reach_into_the_line_end_or_begin_there() {
+        let raw = "x".repeat(300);
+        for found in [299..301, 300..301, 300..302, 301..302] {
+            assert_eq!(Line::new(1, Kind::Match, raw.as_bytes(), &Vec::from([found])).text, raw);
+        }
+        let raw = "x".repeat(1000);
+        let line = Line::new(1, Kind::Match, raw.as_bytes(), std::slice::from_ref(&(1001..1002)));
+        assert_eq!(line.text, format!("[+900 bytes]…{}", "x".repeat(100)));
     }
 
     #[test]
     fn a_long_line_keeps_its_first_match_and_whole_characters() {
         let raw = format!("{}针{}", "草".repeat(1000), "堆".repeat(1000));
         let text = shown(&raw, 3000..3003);
-        assert!(text.starts_with("…草") && text.ends_with("堆…"));
+        assert!(text.starts_with("[+2700 bytes]…草") && text.ends_with("堆…[+1803 bytes]"), "{text}");
         assert!(text.contains("草>>针<<堆"));
-        assert_eq!(text.chars().count(), MAX_CHARS + "……>><<".chars().count());
+        assert_eq!(text.chars().count(), MAX_CHARS + "[+2700 bytes]……[+1803 bytes]>><<".chars().count());
     }
 
     #[test]
     fn a_match_longer_than_the_line_may_be_is_cut_inside_its_marks() {
         let text = shown(&"日".repeat(2000), 0..6000);
-        assert_eq!(text, format!(">>{}<<…", "日".repeat(MAX_CHARS)));
+        assert_eq!(text, format!(">>{}<<…[+4500 bytes]", "日".repeat(MAX_CHARS)));
     }
 
     #[test]
     fn text_that_is_not_utf8_is_bounded_too() {
         let line = Line::new(1, Kind::Match, &vec![0x80; 100_000], std::slice::from_ref(&(99_990..99_991)));
-        assert!(line.text.chars().count() <= MAX_BYTES + 2);
+        assert!(line.text.chars().count() <= MAX_BYTES + 30);
     }
 
     proptest::proptest! {
@@ -157,7 +167,9 @@ mod tests {
             let found = chars[first]..chars[(first + length).min(chars.len() - 1)];
             let line = Line::new(1, Kind::Match, raw.as_bytes(), std::slice::from_ref(&found));
             proptest::prop_assert!(!line.text.contains(char::REPLACEMENT_CHARACTER));
-            proptest::prop_assert!(raw.contains(line.text.trim_matches('…')));
+            let text = line.text.trim_start_matches(|c| c != '…' && line.text.starts_with("[+"));
+            let text = text.trim_start_matches('…').split('…').next().unwrap();
+            proptest::prop_assert!(raw.contains(text));
             proptest::prop_assert_eq!(line.marks.len(), usize::from(!found.is_empty()));
         }
     }

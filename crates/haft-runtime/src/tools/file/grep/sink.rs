@@ -1,4 +1,4 @@
-//! Where the searcher puts what it finds in one file.
+//! Where a search puts what it finds in one file.
 
 use super::kept::{Hits, Kept};
 use super::line::{Kind, Line, reach};
@@ -37,7 +37,7 @@ impl<'a> FileSink<'a> {
     }
 
     /// Whether another line can be shown.
-    fn shows(&mut self) -> bool {
+    pub(super) fn wants_lines(&mut self) -> bool {
         let (kept, path) = (self.kept, self.path);
         let ask = || kept.lock().unwrap_or_else(PoisonError::into_inner).wants(path);
         self.query.mode == Mode::Content
@@ -45,68 +45,125 @@ impl<'a> FileSink<'a> {
             && *self.wanted.get_or_insert_with(ask)
     }
 
+    /// How many lines are shown before and after a match.
+    pub(super) fn context_lines(&self) -> usize {
+        self.query.context
+    }
+
+    /// Says whether lines are missing before the next one.
+    pub(super) fn set_gap(&mut self, gap: bool) {
+        self.gap = gap;
+    }
+
+    /// Counts matching lines. False once no more have to be found.
+    pub(super) fn count(&mut self, lines: &[u8]) -> bool {
+        if self.query.mode == Mode::FilesWithMatches {
+            self.hits.count = 1;
+            return false;
+        }
+        let ends = memchr::memchr_iter(b'\n', lines).count();
+        self.hits.count += ends + usize::from(!lines.ends_with(b"\n"));
+        true
+    }
+
+    /// Takes matching lines, the first of which has this number. False once no more have to be found.
+    pub(super) fn matched_lines(&mut self, text: &[u8], lines: Range<usize>, number: u64) -> bool {
+        let more = self.count(&text[lines.clone()]);
+        if more && self.wants_lines() {
+            self.show(text, lines, number);
+        }
+        more
+    }
+
+    /// Takes a line near a match.
+    pub(super) fn context_line(&mut self, number: u64, raw: &[u8]) {
+        if self.wants_lines() {
+            self.push(number, Kind::Context, raw, &[]);
+        }
+    }
+
     fn push(&mut self, number: u64, kind: Kind, raw: &[u8], matches: &[Range<usize>]) {
+        let raw = raw.strip_suffix(b"\n").map_or(raw, |text| {
+            // Elsewhere it was left out as it was read.
+            if self.query.with_carriage_returns { text.strip_suffix(b"\r").unwrap_or(text) } else { text }
+        });
         let mut line = Line::new(number, kind, raw, matches);
         line.after_gap = std::mem::take(&mut self.gap);
         self.hits.lines.push(line);
     }
 
-    /// Shows the lines of a match. Across lines, one match may have many.
-    fn show(&mut self, found: &SinkMatch<'_>) {
+    /// Shows matching lines with the places of their matches.
+    fn show(&mut self, text: &[u8], lines: Range<usize>, mut number: u64) {
         let mut marks = std::mem::take(self.marks);
-        mark(self.query, found, &mut marks);
-        let mut start = 0;
-        for (number, raw) in (found.line_number().unwrap_or(0)..).zip(found.lines()) {
-            if !self.shows() {
-                break;
-            }
-            let mine: Vec<_> = marks.iter().filter_map(|mark| clip(mark, start, raw.len())).collect();
-            self.push(number, Kind::Match, raw, &mine);
-            start += raw.len();
+        let mut matches = Matches { query: self.query, text, at: lines.start, ahead: None };
+        let mut start = lines.start;
+        while start < lines.end && self.wants_lines() {
+            let end = memchr::memchr(b'\n', &text[start..lines.end]).map_or(lines.end, |at| start + at + 1);
+            matches.mark(start..end, &mut marks);
+            self.push(number, Kind::Match, &text[start..end], &marks);
+            (start, number) = (end, number + 1);
         }
         *self.marks = marks;
     }
 }
 
-/// Collects where the matches are. Empty ones have nothing to mark.
-fn mark(query: &Query, found: &SinkMatch<'_>, marks: &mut Vec<Range<usize>>) {
-    marks.clear();
-    // A pattern cannot fail here that did not fail in the search.
-    let _ = query.matcher.find_iter(found.bytes(), |at| {
-        if !at.is_empty() {
-            marks.push(at.start()..at.end());
-        }
-        let first = marks.first().map_or(0, |mark| mark.start);
-        query.across_lines || at.start() < reach(first)
-    });
+/// The matches of a text, one after the other.
+struct Matches<'t> {
+    query: &'t Query,
+    text: &'t [u8],
+    at: usize,
+    /// A match that ends beyond the line that was looked at, or begins there.
+    ahead: Option<Range<usize>>,
 }
 
-/// The part of a mark that lies in the line of `length` bytes at `start`, counted from there.
-fn clip(mark: &Range<usize>, start: usize, length: usize) -> Option<Range<usize>> {
-    let from = mark.start.max(start) - start;
-    let to = mark.end.min(start + length).checked_sub(start)?;
-    (from < to).then_some(from..to)
+impl Matches<'_> {
+    /// Collects where the matches in a line are that can be shown. Empty ones have nothing to mark.
+    fn mark(&mut self, line: Range<usize>, marks: &mut Vec<Range<usize>>) {
+        marks.clear();
+        self.at = self.at.max(line.start);
+        loop {
+            let last = marks.first().map_or(line.end, |first| line.end.min(line.start + reach(first.start)));
+            let Some(found) = self.ahead.take().or_else(|| self.find()) else { return };
+            if found.start >= last {
+                self.ahead = Some(found);
+                return;
+            }
+            let mark = found.start.max(line.start) - line.start..found.end.min(line.end).max(line.start) - line.start;
+            if !mark.is_empty() {
+                marks.push(mark);
+            }
+            if found.end > line.end {
+                self.ahead = Some(found);
+                return;
+            }
+        }
+    }
+
+    fn find(&mut self) -> Option<Range<usize>> {
+        if self.at > self.text.len() {
+            return None;
+        }
+        // A pattern cannot fail here that did not fail in the search.
+        let found = self.query.matcher.find_at(self.text, self.at).ok().flatten();
+        let Some(found) = found else {
+            self.at = self.text.len() + 1;
+            return None;
+        };
+        self.at = if found.is_empty() { found.end() + 1 } else { found.end() };
+        Some(found.start()..found.end())
+    }
 }
 
 impl Sink for FileSink<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
-        if self.query.mode == Mode::FilesWithMatches {
-            self.hits.count = 1;
-            return Ok(false);
-        }
-        self.hits.count += if self.query.across_lines { found.lines().count() } else { 1 };
-        if self.shows() {
-            self.show(found);
-        }
-        Ok(true)
+        let line = found.bytes();
+        Ok(self.matched_lines(line, 0..line.len(), found.line_number().unwrap_or(0)))
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
-        if self.shows() {
-            self.push(context.line_number().unwrap_or(0), Kind::Context, context.bytes(), &[]);
-        }
+        self.context_line(context.line_number().unwrap_or(0), context.bytes());
         Ok(true)
     }
 

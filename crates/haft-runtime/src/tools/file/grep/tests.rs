@@ -91,8 +91,9 @@ fn only_the_first_lines_are_shown_but_all_are_counted() {
 fn a_long_line_is_cut_around_its_first_match() {
     let stage = stage(&[("a.txt", &format!("{}needle{}\n", "草".repeat(600), "堆".repeat(600)))]);
     let told = text(&stage, json!({"pattern": "needle"}));
-    assert!(told.starts_with("a.txt:1:…草") && told.contains("草needle堆") && told.ends_with("堆…"), "{told}");
-    assert_eq!(told.chars().count(), "a.txt:1:……".chars().count() + 500);
+    assert!(told.starts_with("a.txt:1:[+1500 bytes]…草") && told.contains("草needle堆"), "{told}");
+    assert!(told.ends_with("堆…[+618 bytes]"), "{told}");
+    assert_eq!(told.chars().count(), "a.txt:1:[+1500 bytes]……[+618 bytes]".chars().count() + 500);
 }
 
 #[test]
@@ -152,6 +153,110 @@ fn line_ends_and_empty_matches_do_not_show() {
     let stage = stage(&[("a.txt", "ab\r\n"), ("utf16.txt", "")]);
     stage.file("utf16.txt", b"\xff\xfea\0b\0\n\0");
     assert_eq!(text(&stage, json!({"pattern": "x*b|^"})), "a.txt:1:ab\nutf16.txt:1:ab");
+}
+
+#[test]
+fn text_is_searched_as_it_is_shown() {
+    let stage = stage(&[("crlf.c", "a;\r\nb \r\n\r\n"), ("lf.c", "a;\nb;x\rc;\n")]);
+    stage.file("utf16.c", b"\xff\xfea\0;\0\r\0\n\0");
+    assert_eq!(text(&stage, json!({"pattern": ";$"})), "crlf.c:1:a;\nlf.c:1:a;\nlf.c:2:b;x\rc;\nutf16.c:1:a;");
+    assert_eq!(text(&stage, json!({"pattern": r"\s$"})), "crlf.c:2:b ");
+    assert_eq!(text(&stage, json!({"pattern": "^$"})), "crlf.c:3:");
+    assert_eq!(text(&stage, json!({"pattern": "x.c"})), "lf.c:2:b;x\rc;");
+    assert_eq!(text(&stage, json!({"pattern": r";\nb"})), "crlf.c:1:a;\ncrlf.c:2:b \nlf.c:1:a;\nlf.c:2:b;x\rc;");
+    // Who asks for a carriage return gets it.
+    let files = |pattern: &str| text(&stage, json!({"pattern": pattern, "output_mode": "files_with_matches"}));
+    assert_eq!((files(r"\r$"), files(r"x\r")), ("crlf.c\nutf16.c".to_owned(), "lf.c".to_owned()));
+    assert_eq!(files(r";\r\nb"), "crlf.c");
+}
+
+#[test]
+fn a_line_end_may_be_named_anywhere_in_a_pattern() {
+    let stage = stage(&[("a.txt", "foo\nbar\n\nbaz"), ("crlf.txt", "foo\r\nb\r\n")]);
+    let count = |pattern: &str| text(&stage, json!({"pattern": pattern, "output_mode": "count"}));
+    assert_eq!(count(r"\nb"), "a.txt:4\ncrlf.txt:2");
+    assert_eq!(count(r"foo[\n,]bar"), "a.txt:2");
+    assert_eq!(count(r"(x|o\nb)"), "a.txt:2\ncrlf.txt:2");
+    assert_eq!(count(r"(?s)foo.b"), "a.txt:2\ncrlf.txt:2");
+    assert_eq!(count(r"o[^\n]"), "a.txt:1\ncrlf.txt:1");
+}
+
+#[test]
+fn a_glob_is_read_as_ripgrep_reads_it() {
+    let paths = ["src/a.rs", "src/é.rs", "src/gen/b.rs", "gen/c.rs", "x/src/d.rs"];
+    let stage = stage(&paths.map(|path| (path, "x")));
+    let found = |glob: &str| {
+        let found = text(&stage, json!({"pattern": "x", "glob": glob, "output_mode": "files_with_matches"}));
+        if found.starts_with("No matches") { String::new() } else { found.replace('\n', " ") }
+    };
+    assert_eq!(found("?.rs"), "gen/c.rs src/a.rs src/gen/b.rs src/é.rs x/src/d.rs");
+    assert_eq!(found("!gen"), "src/a.rs src/é.rs x/src/d.rs");
+    assert_eq!(found("!/gen/"), "src/a.rs src/gen/b.rs src/é.rs x/src/d.rs");
+    assert_eq!(found("gen/"), "gen/c.rs src/gen/b.rs");
+    assert_eq!((found("src/*.rs"), found("src")), ("src/a.rs src/é.rs".to_owned(), String::new()));
+    let below = json!({"pattern": "x", "path": "src", "glob": "/gen/*", "output_mode": "files_with_matches"});
+    assert_eq!(text(&stage, below), "src/gen/b.rs");
+}
+
+#[test]
+fn output_is_cut_between_lines_and_the_rest_is_counted_and_kept() {
+    let stage = Stage::new();
+    let dir = "d".repeat(200);
+    for n in 0..400 {
+        stage.file(&format!("{dir}/{n:03}.txt"), "x\n");
+    }
+    for (mode, kind) in [("files_with_matches", "files shown, "), ("content", "lines shown, ")] {
+        let args = json!({"pattern": "x", "output_mode": mode, "head_limit": 300});
+        let reply = stage.act(&tool(), args).unwrap();
+        let lines: Vec<&str> = reply.text.lines().collect();
+        let (note, shown) = lines.split_last().unwrap();
+        let ending = if mode == "content" { ".txt:1:x" } else { ".txt" };
+        assert!(shown.iter().all(|line| line.ends_with(ending)) && shown.len() > 200, "{shown:?}");
+        assert!(reply.text.len() <= 51_200 && reply.text.len() > 50_900, "{}", reply.text.len());
+        let more = if mode == "content" { "more matches" } else { "more" };
+        assert_eq!(*note, format!("[{} {kind}{} {more}; narrow the search]", shown.len(), 400 - shown.len()));
+        let complete = reply.complete.unwrap();
+        assert_eq!(complete.lines().count(), 301);
+        assert!(complete.ends_with(&format!("[300 {kind}100 {more}; raise head_limit or narrow the search]")));
+    }
+}
+
+#[test]
+fn what_git_excludes_is_not_searched() {
+    let stage = stage(&[("a.txt", "x"), ("mine.txt", "x"), ("inner/mine.txt", "x"), ("inner/.git/HEAD", "")]);
+    stage.file(".git/info/exclude", "mine.txt\n");
+    // Another repository has patterns of its own.
+    assert_eq!(text(&stage, json!({"pattern": "x"})), "a.txt:1:x\ninner/mine.txt:1:x");
+}
+
+#[test]
+fn special_files_and_holes_are_no_trouble() {
+    let stage = stage(&[("a.txt", "x\n")]);
+    let made = std::process::Command::new("mkfifo").arg(stage.root().join("fifo")).status().unwrap();
+    assert!(made.success());
+    symlink("/dev/zero", stage.root().join("zero")).unwrap();
+    let hole = std::fs::File::create(stage.root().join("hole")).unwrap();
+    hole.set_len(1 << 40).unwrap();
+    std::fs::write(stage.root().join("late"), "x\n").unwrap();
+    std::fs::File::options().write(true).open(stage.root().join("late")).unwrap().set_len(1 << 40).unwrap();
+    for pattern in ["x", r"x\n"] {
+        let reply = stage.act(&tool(), json!({"pattern": pattern})).unwrap();
+        assert_eq!(reply.text, "a.txt:1:x");
+    }
+    let fifo = stage.act(&tool(), json!({"pattern": "x", "path": "fifo"})).unwrap_err();
+    assert_eq!((fifo.kind, fifo.message.as_str()), (ErrorKind::Failed, "fifo: not a regular file"));
+}
+
+#[test]
+fn a_line_that_does_not_fit_ends_the_search_of_its_file_only() {
+    let stage = stage(&[("b.txt", "x\n")]);
+    stage.file("a.txt", ["x\n".to_owned(), "y".repeat(70 << 20), "\nx\n".to_owned()].concat());
+    let by_line = stage.act(&tool(), json!({"pattern": "x"})).unwrap();
+    assert_eq!(by_line.text, "a.txt:1:x\nb.txt:1:x");
+    assert_eq!(by_line.warnings, ["a.txt: searched only up to a line that is longer than 64.0MB"]);
+    let across = stage.act(&tool(), json!({"pattern": r"x\n"})).unwrap();
+    assert_eq!(across.text, "b.txt:1:x");
+    assert_eq!(across.warnings, ["a.txt: larger than 64.0MB and not searched: the pattern matches across lines"]);
 }
 
 #[test]

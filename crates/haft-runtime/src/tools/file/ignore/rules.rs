@@ -1,11 +1,13 @@
 //! Which pattern decides about a path, as git sees it: a directory that is ignored takes everything in it
-//! along; otherwise the `.gitignore` nearest to the path speaks first, and in it the last pattern.
+//! along; otherwise the `.gitignore` nearest to the path speaks first, and in it the last pattern. After all of them come the
+//! repository's `.git/info/exclude` and the user's own file.
 
 use crate::files;
 use crate::scene::Scene;
-use ::ignore::gitignore::{Gitignore, GitignoreBuilder};
-use haft_core::pattern::glob_is_sane;
+use crate::tools::file::gitignore::PatternList;
+use crate::tools::file::walk::exclude_file_of;
 use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The pattern that decided.
@@ -22,13 +24,16 @@ pub(crate) struct Rule {
 /// Says which file has the content of a path.
 type Locate<'s> = Box<dyn Fn(&Path) -> Option<PathBuf> + 's>;
 
-/// The `.gitignore` files of a repository, read as they are needed.
+/// The ignore files of a repository, read as they are needed.
 pub(crate) struct Rules<'s> {
     /// How a path is shown.
     shown: Box<dyn Fn(&Path) -> String + 's>,
     /// The file that has the content of a path.
     locate: Locate<'s>,
     top: PathBuf,
+    /// What holds for the whole repository, after all `.gitignore` files.
+    outer: Vec<PathBuf>,
+    /// By path.
     files: HashMap<PathBuf, Option<Source>>,
     warnings: Vec<String>,
 }
@@ -36,7 +41,7 @@ pub(crate) struct Rules<'s> {
 struct Source {
     shown: String,
     lines: Vec<String>,
-    matcher: Gitignore,
+    patterns: PatternList,
 }
 
 impl<'s> Rules<'s> {
@@ -55,7 +60,10 @@ impl<'s> Rules<'s> {
         shown: impl Fn(&Path) -> String + 's,
         locate: impl Fn(&Path) -> Option<PathBuf> + 's,
     ) -> Self {
-        Self { shown: Box::new(shown), locate: Box::new(locate), top, files: HashMap::new(), warnings: Vec::new() }
+        let global = ::ignore::gitignore::gitconfig_excludes_path().and_then(|path| path.canonicalize().ok());
+        let outer = exclude_file_of(&top).into_iter().chain(global).collect();
+        let (shown, locate) = (Box::new(shown), Box::new(locate));
+        Self { shown, locate, top, outer, files: HashMap::new(), warnings: Vec::new() }
     }
 
     /// What could not be read or understood.
@@ -81,51 +89,48 @@ impl<'s> Rules<'s> {
     fn nearest(&mut self, path: &Path, is_dir: bool) -> Option<Rule> {
         let top = self.top.clone();
         let dirs = path.ancestors().skip(1).take_while(|dir| dir.starts_with(&top));
-        dirs.into_iter().find_map(|dir| self.source(dir).and_then(|source| source.rule(path, is_dir)))
+        let inner = dirs.into_iter().find_map(|dir| self.rule(&dir.join(".gitignore"), dir, path, is_dir));
+        inner.or_else(|| self.outer.clone().iter().find_map(|file| self.rule(file, &top, path, is_dir)))
     }
 
-    fn source(&mut self, dir: &Path) -> Option<&Source> {
-        if !self.files.contains_key(dir) {
-            let source = self.read(dir);
-            self.files.insert(dir.to_owned(), source);
+    /// The rule of one file, whose patterns are relative to `dir`.
+    fn rule(&mut self, file: &Path, dir: &Path, path: &Path, is_dir: bool) -> Option<Rule> {
+        if !self.files.contains_key(file) {
+            let source = self.read(file);
+            self.files.insert(file.to_owned(), source);
         }
-        self.files.get(dir).and_then(Option::as_ref)
+        let below = path.strip_prefix(dir).ok()?;
+        self.files.get(file)?.as_ref()?.rule(below, is_dir)
     }
 
-    fn read(&mut self, dir: &Path) -> Option<Source> {
-        let path = dir.join(".gitignore");
-        let shown = (self.shown)(&path);
+    fn read(&mut self, path: &Path) -> Option<Source> {
+        let shown = (self.shown)(path);
         // Most directories have none, and some of those on the way may not exist at all.
-        let file = (self.locate)(&path)?;
-        let content = match files::load(&file, &shown, files::LOAD_MAX) {
-            Ok((content, _)) => content,
+        let file = (self.locate)(path)?;
+        if file.is_symlink() {
+            self.warnings.push(format!("{shown} is a symbolic link, which git does not follow"));
+            return None;
+        }
+        match files::load(&file, &shown, files::LOAD_MAX) {
+            Ok((content, _)) => Some(Source::new(shown, &content)),
             Err(error) => {
                 self.warnings.push(error.message);
-                return None;
-            }
-        };
-        let content = String::from_utf8_lossy(&content);
-        let lines: Vec<String> = content.trim_start_matches('\u{feff}').lines().map(str::to_owned).collect();
-        let mut builder = GitignoreBuilder::new(dir);
-        for (index, line) in lines.iter().enumerate() {
-            if !glob_is_sane(line) {
-                self.warnings.push(format!("{shown}:{}: nested too deeply, so it does not count", index + 1));
-            } else if let Err(error) = builder.add_line(None, line) {
-                self.warnings.push(format!("{shown}:{}: {error}", index + 1));
+                None
             }
         }
-        let matcher = builder.build().ok()?;
-        Some(Source { shown, lines, matcher })
     }
 }
 
 impl Source {
+    fn new(shown: String, content: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(content);
+        let lines = text.trim_start_matches('\u{feff}').lines().map(|line| line.trim_end().to_owned()).collect();
+        Self { shown, lines, patterns: PatternList::parse(content) }
+    }
+
     fn rule(&self, path: &Path, is_dir: bool) -> Option<Rule> {
-        let matched = self.matcher.matched(path, is_dir);
-        let glob = matched.inner()?;
-        // Of equal lines the last one decides.
-        let number = self.lines.iter().rposition(|line| line.trim_end() == glob.original().trim_end())? + 1;
-        let pattern = glob.original().to_owned();
-        Some(Rule { pattern, source: format!("{}:{number}", self.shown), keeps: glob.is_whitelist() })
+        let verdict = self.patterns.decide(path.as_os_str().as_bytes(), is_dir)?;
+        let pattern = self.lines.get(verdict.line - 1)?.clone();
+        Some(Rule { pattern, source: format!("{}:{}", self.shown, verdict.line), keeps: !verdict.ignored })
     }
 }

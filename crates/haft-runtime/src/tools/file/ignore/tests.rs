@@ -104,10 +104,25 @@ fn a_check_stays_below_its_directory() {
 }
 
 #[test]
-fn a_line_that_cannot_be_read_is_told() {
+fn patterns_are_read_as_git_reads_them() {
     let stage = Stage::new();
-    stage.file(".gitignore", "a{b\n*.log\n");
-    let reply = stage.act(&tool(), json!({"action": "check", "path": "x.log"})).unwrap();
-    assert_eq!(reply.text, "x.log is ignored by `*.log` (.gitignore:2)");
-    insta::assert_snapshot!(reply.warnings.join("\n"), @".gitignore:1: error parsing glob 'a{b': unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)");
+    stage.file(".gitignore", "{a,b}\nlog[[:digit:]]  \n");
+    stage.file(".git/info/exclude", "mine\n");
+    let told = ["{a,b}", "a", "log7", "sub/mine"].map(|path| check(&stage, path).0);
+    insta::assert_snapshot!(told.join("\n"), @r"
+    {a,b} is ignored by `{a,b}` (.gitignore:1)
+    a is not ignored
+    log7 is ignored by `log[[:digit:]]` (.gitignore:2)
+    sub/mine is ignored by `mine` (.git/info/exclude:1)
+    ");
+}
+
+#[test]
+fn an_ignore_file_that_cannot_be_read_is_told() {
+    let stage = Stage::new();
+    stage.file("sub/patterns", "*.log\n");
+    std::os::unix::fs::symlink("patterns", stage.root().join("sub/.gitignore")).unwrap();
+    let reply = stage.act(&tool(), json!({"action": "check", "path": "sub/x.log"})).unwrap();
+    assert_eq!(reply.text, "sub/x.log is not ignored");
+    insta::assert_snapshot!(reply.warnings.join("\n"), @"sub/.gitignore is a symbolic link, which git does not follow");
 }

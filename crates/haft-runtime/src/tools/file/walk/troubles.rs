@@ -37,6 +37,10 @@ impl Troubles {
         for dir in unsound.take() {
             self.tell(format!("{}: left out, because its ignore file cannot be read safely", scene.shown(&dir)));
         }
+        for dir in unsound.take_linked() {
+            let shown = scene.shown(&dir.join(".gitignore"));
+            self.tell(format!("{shown} is a symbolic link, which git does not follow; its patterns do not count"));
+        }
     }
 
     /// Something else that the caller should know.
