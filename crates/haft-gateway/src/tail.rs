@@ -173,3 +173,90 @@ pub(crate) fn asked_again(gateway: &Shared, asked: &Approval) {
     });
     gateway.hub.publish("approval", session, &data.to_string());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::Gateway;
+    use crate::options::{Options, WhenGone};
+    use crate::token::Token;
+    use haft_core::{Call, Caller, Dialect};
+    use haft_runtime::{Haft, Halt, Settings, Workspace, Yes, new_call_id};
+    use haft_store::Store;
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+    use std::sync::Arc;
+
+    fn haft(dir: &Path) -> Haft {
+        let store = Store::open(&dir.join("haft.db")).unwrap();
+        let workspace = Workspace::new(&dir.join("project")).unwrap();
+        Haft::new(workspace, store, Settings::new(dir.join("data")))
+    }
+
+    fn options(dir: &Path) -> Options {
+        let token = |name: &str| Token::load_or_make(&dir.join(name)).unwrap();
+        Options {
+            listen: ([127, 0, 0, 1], 0).into(),
+            token: token("token"),
+            agent_token: token("agent-token"),
+            hosts: Vec::new(),
+            links: false,
+            patience: Duration::ZERO,
+            when_gone: WhenGone::Cancel,
+            tls: None,
+            connections: 1,
+            caller: Caller::default(),
+            session: SessionId::default(),
+            dialect: Dialect::Haft,
+            config: Value::Null,
+            confinement: Value::Null,
+            servers: Arc::new(|| Value::Null),
+            waiting: Arc::new(|_, _| {}),
+            mcp: None,
+        }
+    }
+
+    /// The process that dies while it replaces a file. By itself it does nothing.
+    #[tokio::test]
+    async fn inside() {
+        let Some(dir) = std::env::var_os("HAFT_DYING_DIR") else { return };
+        let haft = haft(Path::new(&dir));
+        for (tool, args) in
+            [("file.read", json!({"path": "a.txt"})), ("file.write", json!({"path": "a.txt", "content": "new"}))]
+        {
+            haft.call(Call::new(new_call_id(), tool, args), &Yes, &Halt::new()).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn interrupted_call_is_swept_and_told_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("project/a.txt");
+        std::fs::create_dir(dir.path().join("project")).unwrap();
+        std::fs::write(&file, "old").unwrap();
+        let haft = haft(dir.path());
+        let gateway = Gateway::new(Arc::new(haft), options(dir.path()));
+        let mut events = gateway.hub.listen(None);
+        let died = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "tail::tests::inside", "--nocapture"])
+            .env("HAFT_DYING_DIR", dir.path())
+            .env("HAFT_REFUSE", "renameat2")
+            .env("HAFT_CRASH_AT", "taken")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        assert!(!died.success() && !file.exists(), "it has to die while the file has no name");
+        tell_missing(&gateway).await;
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "old");
+        let event = events.coming.recv().await.unwrap();
+        let told = String::from_utf8_lossy(&event.sse).into_owned();
+        assert!(told.contains("event: tool_end") && told.contains("file.write"), "{told}");
+        assert!(told.contains("its process died before it could finish"), "{told}");
+        let records = gateway.haft.store().records(0, 100, None).await.unwrap();
+        assert_eq!(records.iter().filter(|record| record.body["kind"] == "interrupted").count(), 1);
+        tell_missing(&gateway).await;
+        let again = gateway.haft.store().records(0, 100, None).await.unwrap();
+        assert_eq!(again.len(), records.len(), "it is reported once");
+    }
+}

@@ -6,7 +6,7 @@
 //! own on that mount, and the undo log names it.
 //!
 //! Taking back obeys the law of making (`apply.rs`): what is no longer as the call left it is not replaced. One file of that kind
-//! does not keep the others from being restored; `Inverse` has both.
+//! does not keep the others from being restored; `Inverse` (`standing.rs`) has both.
 
 #[cfg(test)]
 mod bench;
@@ -36,19 +36,21 @@ mod metadata;
 mod overlay;
 mod recover;
 pub mod selection;
+mod standing;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use changes::changes;
-pub(crate) use invert::{Inverse, alike, is_begun, same, take_back};
+pub(crate) use invert::{alike, is_begun, same, take_back};
 pub(crate) use keep::Kept;
 pub(crate) use letting_go::told;
+pub(crate) use standing::{ChangedFiles, InversePart, Standing};
 
 use crate::apply::{self, Failed, ProjectLock};
 use crate::files;
 use haft_core::change::{Change, State};
 use haft_core::{CallError, CallId};
-use haft_store::{Store, UndoCall, UndoStep};
+use haft_store::{Store, UndoStep};
 use keep::Keeping;
 use letting_go::LateVersion;
 use serde::{Deserialize, Serialize};
@@ -267,14 +269,6 @@ impl Vault {
             // Nothing is kept, so nothing can be taken.
             Err(_) => Ok(None),
         }
-    }
-
-    /// What takes a call back: the changes, for what still stands as the call left it, and what of it cannot be taken back.
-    pub(crate) fn inverse(&self, call: &UndoCall, steps: &[UndoStep]) -> Result<Inverse, CallError> {
-        if let Some(by) = &call.undone_by {
-            return Err(CallError::conflict(format!("{} was undone already, by {by}", call.call_id)));
-        }
-        Ok(invert::all(steps, &self.of(&call.call_id)))
     }
 }
 

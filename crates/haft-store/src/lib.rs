@@ -70,7 +70,7 @@ pub use redact::{Redacted, Redaction, RedactionScope};
 pub use requests::{Asked, Portion, Wish};
 pub use sessions::{Session, Sighting};
 pub use topic::Topic;
-pub use undo::{ChangingCall, UndoCall, UndoSelection, UndoStep};
+pub use undo::{ChangingCall, StandingCalls, UndoCall, UndoLinks, UndoSelection, UndoStep};
 pub use worker::{Mode, Store, shown};
 
 /// Milliseconds of the Unix epoch.

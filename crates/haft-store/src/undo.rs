@@ -1,5 +1,9 @@
 //! What it takes to undo a call: written before the call changes anything.
 
+mod links;
+
+pub use links::{StandingCalls, UndoLinks};
+
 use crate::cells;
 use crate::db::{Db, DbError, DbResult, Kind, Row};
 use crate::journal::read_record;
@@ -256,23 +260,10 @@ impl Store {
         .await
     }
 
-    /// The call whose changes stand in place of a call's: itself, or, where its undo was undone, the call that redid its changes.
-    pub async fn standing_call(&self, call: &CallId) -> Result<CallId, StoreError> {
-        let call = call.clone();
-        self.run(Mode::Read, move |db| {
-            let undone_by = |id: &str| {
-                let sql = "SELECT undone_by FROM undo_calls WHERE call_id = ?1";
-                db.first(sql, cells![id], |row| row.get::<Option<String>>(0)).map(Option::flatten)
-            };
-            let mut standing = call;
-            for _ in 0..REDONE_MAX {
-                let Some(undo) = undone_by(standing.as_str())? else { break };
-                let Some(redo) = undone_by(&undo)?.as_deref().and_then(CallId::parse) else { break };
-                standing = redo;
-            }
-            Ok(standing)
-        })
-        .await
+    /// The undos of a project, in the form in which a call names it.
+    pub async fn undo_links(&self, root: &str) -> Result<UndoLinks, StoreError> {
+        let root = root.to_owned();
+        self.run(Mode::Read, move |db| UndoLinks::read(db, &root)).await
     }
 
     /// Notes that a call was taken back by another.

@@ -7,7 +7,9 @@
 
 mod line;
 mod names;
+mod netrc;
 mod programs;
+mod running;
 mod simple;
 mod text;
 mod word;
@@ -15,6 +17,7 @@ mod word;
 use crate::secret::{MASK, mask_urls};
 use core::ops::Range;
 use line::Line;
+use running::TextUse;
 use simple::Simple;
 use std::borrow::Cow;
 use word::Word;
@@ -34,12 +37,12 @@ pub fn mask_command(command: &str) -> Cow<'_, str> {
 pub fn mask_words(words: &[&str]) -> Vec<String> {
     let read: Vec<Word> = words.iter().map(|word| Word::plain(word, 0)).collect();
     let mut spans: Vec<Vec<Range<usize>>> = vec![Vec::new(); words.len()];
-    for found in Line::new(&read).secrets() {
+    for found in Line::new(&read, &TextUse::of(&[&read])).secrets() {
         spans[found.word].push(found.part);
     }
     let runs_shell = words.first().is_some_and(|program| line::is_wrapper(line::base(program)));
     for (word, spans) in words.iter().zip(&mut spans) {
-        if runs_shell && word.contains(char::is_whitespace) {
+        if runs_shell && running::may_be_command(word) {
             spans.extend(secret_spans(word, 1));
         }
         merge(spans);
@@ -142,18 +145,20 @@ fn secret_spans(command: &str, depth: usize) -> Vec<Range<usize>> {
     if in_trouble {
         commands.extend(simple::rough_commands(command));
     }
+    let read = |one: &Simple| one.words.iter().map(|span| Word::read(command, span.clone())).collect();
+    let words: Vec<Vec<Word>> = commands.iter().map(read).collect();
+    let text_use = TextUse::of(&words.iter().map(Vec::as_slice).collect::<Vec<_>>());
     let mut spans = Vec::new();
-    for at in 0..commands.len() {
-        let one = &commands[at];
-        let words: Vec<Word> = one.words.iter().map(|span| Word::read(command, span.clone())).collect();
-        for found in Line::new(&words).secrets() {
+    for (at, (one, words)) in commands.iter().zip(&words).enumerate() {
+        for found in Line::new(words, &text_use).secrets() {
             spans.extend(words[found.word].place(&found.part));
         }
-        spans.extend(nested(command, &words, depth));
+        spans.extend(nested(command, words, depth));
         for body in &one.bodies {
-            spans.extend(text::settings(&command[body.clone()]).into_iter().map(|part| shift(&part, body.start)));
+            let found = text::settings(&command[body.clone()], text_use.of_body(words));
+            spans.extend(found.into_iter().map(|part| shift(&part, body.start)));
         }
-        if line::reads_secret(&words) {
+        if line::reads_secret(words) {
             given(command, &commands, at, &mut spans);
         }
     }
@@ -189,7 +194,8 @@ fn nested(command: &str, words: &[Word], depth: usize) -> Vec<Range<usize>> {
         return Vec::new();
     }
     let mut spans = Vec::new();
-    for word in words.iter().filter(|word| word.text.contains(char::is_whitespace)) {
+    let words = words.iter().skip_while(|word| line::assigned_name(&word.text).is_some());
+    for word in words.filter(|word| running::may_be_command(&word.text)) {
         let whole = word.place(&(0..word.text.len()));
         if let Some(whole) = whole.filter(|_| word.is_one_stretch()) {
             // As it stands in the source: in double quotes a backslash may be too many, and no word is lost by it.

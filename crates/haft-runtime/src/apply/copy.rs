@@ -4,6 +4,7 @@
 use super::metadata::{FileMetadata, HOLE, is_sparse};
 use super::place::chmod_held;
 use super::spot::Spot;
+use haft_sandbox::faults;
 use haft_sandbox::layer::at;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT, Uid};
 use rustix::io::Errno;
@@ -83,6 +84,9 @@ impl Copying {
         let write = || {
             content(&mut File::from(source), &copy, is_sparse(stat))?;
             metadata.give(&copy, Some(at::mode(stat)))?;
+            if faults::is_refused("futimens") {
+                return Err(Errno::NOSYS.into());
+            }
             Ok(rustix::fs::futimens(&copy, &times(stat))?)
         };
         write().inspect_err(|_: &io::Error| remove_part(&copy, to, new))?;
@@ -167,5 +171,55 @@ fn times(stat: &Stat) -> Timestamps {
     Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
         last_modification: Timespec { tv_sec: stat.st_mtime, tv_nsec: nanos },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spot(path: &Path) -> Spot {
+        Spot::of(path).unwrap()
+    }
+
+    #[test]
+    fn copy_that_fails_half_way_leaves_no_part() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        std::fs::write(&from, "whole\n").unwrap();
+        let refused = faults::refuse(&["futimens"]);
+        assert!(copy(&spot(&from), &spot(&to)).is_err());
+        assert!(!to.exists(), "its content was there, its times were not");
+        drop(refused);
+        // A file that says that it is a regular one, and cannot be read.
+        let memory = PathBuf::from(format!("/proc/{}/mem", std::process::id()));
+        assert!(copy(&spot(&memory), &spot(&to)).is_err());
+        assert!(!to.exists());
+        copy(&spot(&from), &spot(&to)).unwrap();
+        assert_eq!(std::fs::read_to_string(&to).unwrap(), "whole\n");
+    }
+
+    #[test]
+    fn copy_that_fails_removes_nothing_of_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        std::fs::write(&from, "ours").unwrap();
+        std::fs::write(&to, "theirs").unwrap();
+        assert!(copy(&spot(&from), &spot(&to)).is_err(), "a copy replaces nothing");
+        // Somebody gives the name to another file while the copy is written.
+        let copied = File::open(&from).unwrap();
+        remove_part(&copied, spot(&to).dir.as_fd(), OsStr::new("to"));
+        assert_eq!(std::fs::read_to_string(&to).unwrap(), "theirs");
+    }
+
+    #[test]
+    fn file_stays_where_its_move_by_copy_fails() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        std::fs::write(&from, "whole\n").unwrap();
+        let _refused = faults::refuse(&["renameat2", "linkat", "futimens"]);
+        assert!(spot(&from).move_to(&spot(&to)).is_err());
+        assert!(!to.exists());
+        assert_eq!(std::fs::read_to_string(&from).unwrap(), "whole\n");
     }
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::apply::FileMetadata;
 use haft_core::record::Digest;
 use haft_sandbox::layer::{Layer, at, tree};
+use haft_store::UndoCall;
 use rustix::fs::FileType;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -136,7 +137,11 @@ impl Bench {
     pub(super) fn undo_as(&self, id: &CallId, call: &CallId) -> Result<(), CallError> {
         let (found, steps) = self.rows(call);
         let _held = self.vault.hold(call)?;
-        let changes = self.vault.inverse(&found, &steps)?.whole(&found, &shown)?;
+        if let Some(by) = &found.undone_by {
+            return Err(CallError::conflict(format!("{call} was undone already, by {by}")));
+        }
+        let inverse = self.vault.inverse(&Standing::of_one((found.clone(), steps.clone())));
+        let changes = inverse.whole(&found, &shown)?;
         self.vault.carry_out(&self.store, (id, Some(call)), &self.root(), &changes, &shown)?;
         self.vault.release(&self.store, call, &steps);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -146,15 +151,14 @@ impl Bench {
 
     /// Takes back what of a call can be taken back, as `haft undo --partial` does. The call that did, and what is left.
     pub(super) fn undo_partly(&self, call: &CallId) -> (Option<CallId>, Vec<String>) {
-        let (found, steps) = self.rows(call);
         let _held = self.vault.hold(call).unwrap();
-        let inverse = self.vault.inverse(&found, &steps).unwrap();
+        let inverse = self.vault.inverse(&Standing::of_one(self.rows(call)));
         let mut left: Vec<String> =
             inverse.stuck.iter().map(|stuck| format!("{}: {}", stuck.path.display(), stuck.why)).collect();
         let id = crate::new_call_id();
         match self.vault.carry_out(&self.store, (&id, Some(call)), &self.root(), &inverse.changes, &shown) {
             Ok(_) => {
-                self.vault.release(&self.store, call, &inverse.steps);
+                self.vault.release(&self.store, call, &inverse.parts[0].steps);
                 (Some(id), left)
             }
             Err(error) => {

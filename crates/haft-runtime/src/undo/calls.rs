@@ -5,12 +5,13 @@ use crate::confined::Terms;
 use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::tool::Staging;
+use crate::undo::{ChangedFiles, InversePart, Standing};
 use crate::{go_to, new_call_id, store_error, undo};
 use haft_core::change::Change;
 use haft_core::outcome::Undo;
 use haft_core::record::Kind;
 use haft_core::{CallError, CallId, path_text};
-use haft_store::{Entry, UndoCall, UndoStep};
+use haft_store::{Entry, StandingCalls, UndoCall, UndoStep};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,14 +43,34 @@ impl Haft {
 
     /// Why a call cannot be taken back as it stands now, if it cannot.
     pub(crate) async fn why_not_undone(&self, call: &CallId) -> Result<Option<CallError>, CallError> {
-        let standing = self.store.standing_call(call).await.map_err(store_error)?;
-        let (found, steps) = self.undo_data(&standing).await?;
+        let standing = self.standing(call).await?;
         let (vault, workspace) = (self.vault.clone(), Arc::clone(&self.workspace));
         let work = move || {
             let shown = |path: &Path| workspace.shown(path);
-            Ok(vault.inverse(&found, &steps)?.whole(&found, &shown).err())
+            Ok(vault.inverse(&standing).whole(&standing.named.call, &shown).err())
         };
         crate::tool::off_thread(Halt::new(), work).await
+    }
+
+    /// A call, and the calls in which its changes stand. An error if they were taken back.
+    async fn standing(&self, named: &CallId) -> Result<Standing, CallError> {
+        let (call, steps) = self.undo_data(named).await?;
+        let links = self.store.undo_links(&call.root).await.map_err(store_error)?;
+        let named = ChangedFiles { call, steps };
+        let StandingCalls { calls: ids, undone_by } = links.standing(&named.call.call_id);
+        if let Some(by) = undone_by.filter(|_| ids.is_empty()) {
+            return Err(CallError::conflict(format!("{} was undone already, by {by}", named.call.call_id)));
+        }
+        let mut calls = Vec::with_capacity(ids.len());
+        for id in ids {
+            if id == named.call.call_id {
+                calls.push(named.clone());
+            } else {
+                let (call, steps) = self.undo_data(&id).await?;
+                calls.push(ChangedFiles { call, steps });
+            }
+        }
+        Ok(Standing { named, calls })
     }
 
     pub(crate) async fn undo_data(&self, call: &CallId) -> Result<(UndoCall, Vec<UndoStep>), CallError> {
@@ -76,54 +97,64 @@ impl Haft {
             self.tell_undone(call, &undo, &[]).await;
             return Ok(PartlyUndone { call_id, undo, left: Vec::new() });
         }
-        // Whose undo was undone was redone, under another id.
-        let named = call;
-        let call = &self.store.standing_call(named).await.map_err(store_error)?;
-        let (found, steps) = self.undo_data(call).await?;
-        let root = path_text::load(&found.root);
-        if root != self.workspace.root() && Path::new(&found.root) != self.workspace.root() {
-            let shown = path_text::show(root.as_os_str());
-            return Err(CallError::conflict(format!("{call} belongs to the project {shown}"))
-                .hint(format!("undo it there: {}", go_to(&root))));
+        let standing = self.standing(call).await?;
+        self.is_undone_here(&standing)?;
+        let mut held = Vec::new();
+        for part in &standing.calls {
+            held.push(self.vault.hold(&part.call.call_id)?);
         }
-        // A store can be shared; files and what was in them cannot.
-        if let Some(host) = found.host.as_ref().filter(|_| !self.vault.of(call).exists()) {
-            let here = haft_store::host_name();
-            if *host != here {
-                let message =
-                    format!("{call} changed files of {host}, and what was in them is kept there; this is {here}");
-                return Err(CallError::conflict(message).hint(format!("run `haft undo {call}` on {host}")));
-            }
-        }
-        let _held = self.vault.hold(call)?;
         let shown = |path: &Path| self.workspace.shown(path);
-        let mut inverse = self.vault.inverse(&found, &steps)?;
-        let stuck = std::mem::take(&mut inverse.stuck);
-        let left: Vec<String> = stuck.iter().map(|stuck| format!("{}: {}", shown(&stuck.path), stuck.why)).collect();
-        let restored = std::mem::take(&mut inverse.steps);
+        let mut inverse = self.vault.inverse(&standing);
+        let left: Vec<String> =
+            inverse.stuck.iter().map(|stuck| format!("{}: {}", shown(&stuck.path), stuck.why)).collect();
+        let parts = std::mem::take(&mut inverse.parts);
         let changes = match extent {
-            Extent::Whole => {
-                inverse.stuck = stuck;
-                inverse.whole(&found, &shown)?
-            }
+            Extent::Whole => inverse.whole(&standing.named.call, &shown)?,
             Extent::Partial => inverse.changes,
         };
         if changes.is_empty() && !left.is_empty() {
             return Err(CallError::conflict(format!("nothing of {call} can be restored: {}", left.join("; "))));
         }
         let id = new_call_id();
-        let about = |said: &str| Entry::new(Kind::Undo).call(&id).with("undoes", call.as_str()).with("said", said);
+        // What is taken back of several calls is taken back of the one that they stand for.
+        let undoes = match parts.iter().filter(|part| part.has_changes).collect::<Vec<_>>()[..] {
+            [part] => part.call.clone(),
+            _ => call.clone(),
+        };
+        let about = |said: &str| Entry::new(Kind::Undo).call(&id).with("undoes", undoes.as_str()).with("said", said);
         self.store.open_call(&id, "undo", about("intent")).await.map_err(store_error)?;
-        let dirs = if left.is_empty() { found.dirs } else { Vec::new() };
-        let done = self.take_back((&id, call), changes, dirs, restored).await;
+        // What could not be restored may be later, so such a call is not done with.
+        let ended: Vec<CallId> = parts.iter().filter(|part| part.is_whole).map(|part| part.call.clone()).collect();
+        let done = self.take_back((&id, &undoes), changes, parts).await;
         self.store.close_call(&id, about(if done.is_ok() { "done" } else { "failed" }));
         let undo = done?;
-        // What could not be restored may be later, so the call is not done with.
-        if left.is_empty() {
-            self.store.mark_undone(call, &id).await.map_err(store_error)?;
+        for ended in &ended {
+            self.store.mark_undone(ended, &id).await.map_err(store_error)?;
         }
-        self.tell_undone(named, &undo, &left).await;
+        drop(held);
+        self.tell_undone(call, &undo, &left).await;
         Ok(PartlyUndone { call_id: id, undo, left })
+    }
+
+    /// An error if a call has to be taken back in another project, or on another machine.
+    fn is_undone_here(&self, standing: &Standing) -> Result<(), CallError> {
+        let UndoCall { call_id, root: stored, .. } = &standing.named.call;
+        let root = path_text::load(stored);
+        if root != self.workspace.root() && Path::new(stored) != self.workspace.root() {
+            let shown = path_text::show(root.as_os_str());
+            return Err(CallError::conflict(format!("{call_id} belongs to the project {shown}"))
+                .hint(format!("undo it there: {}", go_to(&root))));
+        }
+        // A store can be shared; files and what was in them cannot.
+        let here = haft_store::host_name();
+        let calls = standing.calls.iter().map(|part| &part.call);
+        let mut elsewhere = calls.filter(|call| !self.vault.of(&call.call_id).exists()).filter_map(|call| {
+            let host = call.host.as_ref().filter(|host| **host != here)?;
+            Some((&call.call_id, host))
+        });
+        let Some((call, host)) = elsewhere.next() else { return Ok(()) };
+        let message = format!("{call} changed files of {host}, and what was in them is kept there; this is {here}");
+        Err(CallError::conflict(message).hint(format!("run `haft undo {call_id}` on {host}")))
     }
 
     /// Has the conversation told that made the call. The files are as they are, whether or not that can be written down.
@@ -137,16 +168,20 @@ impl Haft {
         &self,
         (id, undoes): (&CallId, &CallId),
         changes: Vec<Change>,
-        dirs: Vec<std::path::PathBuf>,
-        steps: Vec<UndoStep>,
+        parts: Vec<InversePart>,
     ) -> Result<Undo, CallError> {
         let (vault, store, workspace) = (self.vault.clone(), self.store.clone(), Arc::clone(&self.workspace));
         let (id, undoes) = (id.clone(), undoes.clone());
         let work = move || {
             let shown = |path: &Path| workspace.shown(path);
             let kept = vault.carry_out(&store, (&id, Some(&undoes)), workspace.root(), &changes, &shown)?;
-            undo::remove_dirs(&dirs);
-            let late = vault.release(&store, &undoes, &steps);
+            let mut late = Vec::new();
+            for part in parts {
+                if part.is_whole {
+                    undo::remove_dirs(&part.dirs);
+                }
+                late.extend(vault.release(&store, &part.call, &part.steps));
+            }
             let files = changes.iter().map(|change| shown(change.path())).collect();
             let available = kept.gap.is_none();
             Ok(Undo { available, files, reason: undo::told(kept.gap, &late, &shown) })

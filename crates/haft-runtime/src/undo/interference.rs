@@ -293,8 +293,7 @@ fn interfere_with_undo(first: &Bench, _: &Side, plans: &[Plan], when: &str) {
     let (undone, editor) = interfered(&bench, plans, || bench.undo(&call));
     if undone.is_err() {
         // What was not restored now can be when the editor takes its changes back.
-        let steps = bench.rows(&call).1;
-        let inverse = bench.vault.inverse(&bench.rows(&call).0, &steps).unwrap();
+        let inverse = bench.vault.inverse(&Standing::of_one(bench.rows(&call)));
         let is_touched = |stuck: &invert::StuckStep| {
             editor.touched.iter().any(|file| bench.root().join(file).starts_with(&stuck.path))
         };

@@ -1,19 +1,17 @@
 //! From a step that was made, or was about to be, to the change that takes it back.
 
-use super::extent::cannot_be_undone;
 use super::keep::{BACK, COPY, PLACE, WRITE, image_path};
 use super::{Kept, remove_dirs};
 use crate::apply::{self, Conflict, PARKED, StepError, THEIRS, coming, look, shelves_of};
-use haft_core::CallError;
 use haft_core::change::{Change, State};
 use haft_core::record::Digest;
 use haft_sandbox::layer::stands;
-use haft_store::{UndoCall, UndoStep};
+use haft_store::UndoStep;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Why a step cannot be taken back whose file is no longer as the call left it.
-const CHANGED: &str = "changed since";
+pub(super) const CHANGED: &str = "changed since";
 
 /// Why a step cannot be inverted.
 enum Stuck {
@@ -56,17 +54,6 @@ pub(super) fn is_left(now: &State, step: &UndoStep) -> bool {
     }
 }
 
-/// What takes a call back.
-#[derive(Debug, Default)]
-pub(crate) struct Inverse {
-    /// The changes, for the steps that can be taken back.
-    pub(crate) changes: Vec<Change>,
-    /// The steps that they take back, and those that were never made or are taken back already.
-    pub(crate) steps: Vec<UndoStep>,
-    /// The others.
-    pub(crate) stuck: Vec<StuckStep>,
-}
-
 /// A step that cannot be taken back.
 #[derive(Debug)]
 pub(crate) struct StuckStep {
@@ -74,22 +61,25 @@ pub(crate) struct StuckStep {
     pub(crate) why: String,
 }
 
-/// What takes steps back.
-pub(super) fn all(steps: &[UndoStep], images: &Path) -> Inverse {
-    let mut inverse = Inverse::default();
+/// What takes a step back.
+pub(super) enum StepInverse {
+    Change(Change),
+    /// The step was never made, or is taken back already.
+    Nothing,
+    Stuck(StuckStep),
+}
+
+/// What takes each of the steps back, in their order.
+pub(super) fn all(steps: &[UndoStep], images: &Path) -> Vec<StepInverse> {
     let mut strays = strays(steps, images);
-    for (number, step) in steps.iter().enumerate().rev() {
-        match (strays.remove(&number), invert(number, step, images)) {
-            // Taking the step back would let go of what is kept for it.
-            (Some(stray), _) => inverse.stuck.push(Stuck::Lost(of_others(&stray)).of(step)),
-            (None, Ok(change)) => {
-                inverse.changes.extend(change);
-                inverse.steps.push(step.clone());
-            }
-            (None, Err(stuck)) => inverse.stuck.push(stuck.of(step)),
-        }
-    }
-    inverse
+    let one = |(number, step): (usize, &UndoStep)| match (strays.remove(&number), invert(number, step, images)) {
+        // Taking the step back would let go of what is kept for it.
+        (Some(stray), _) => StepInverse::Stuck(Stuck::Lost(of_others(&stray)).of(step)),
+        (None, Ok(Some(change))) => StepInverse::Change(change),
+        (None, Ok(None)) => StepInverse::Nothing,
+        (None, Err(stuck)) => StepInverse::Stuck(stuck.of(step)),
+    };
+    steps.iter().enumerate().map(one).collect()
 }
 
 fn of_others(version: &Path) -> String {
@@ -144,38 +134,6 @@ impl Stuck {
             Self::Changed(path) => StuckStep { path, why: CHANGED.to_owned() },
             Self::Lost(why) => StuckStep { path: step.path.clone(), why },
         }
-    }
-}
-
-impl Inverse {
-    /// The changes, if they take back all of the call; else why not.
-    pub(crate) fn whole(self, call: &UndoCall, shown: &dyn Fn(&Path) -> String) -> Result<Vec<Change>, CallError> {
-        let Some(why) = self.why_not(shown) else { return Ok(self.changes) };
-        let id = &call.call_id;
-        let hint = match self.changes.len() {
-            0 => format!("`haft changes {id}` shows what the call did"),
-            1 => format!(
-                "`haft undo {id} --partial` restores the other file; `haft changes {id}` shows what the call did"
-            ),
-            more => format!(
-                "`haft undo {id} --partial` restores the other {more} files; `haft changes {id}` shows what the call did"
-            ),
-        };
-        let gap = call.gap.as_ref().map(|gap| format!(" ({gap})")).unwrap_or_default();
-        Err(CallError::conflict(format!("{}{why}{gap}", cannot_be_undone(id))).hint(hint))
-    }
-
-    /// Why the call cannot be taken back as a whole.
-    fn why_not(&self, shown: &dyn Fn(&Path) -> String) -> Option<String> {
-        let changed: Vec<String> =
-            self.stuck.iter().filter(|stuck| stuck.why == CHANGED).map(|stuck| shown(&stuck.path)).collect();
-        let mut reasons = Vec::new();
-        if !changed.is_empty() {
-            reasons.push(format!("{CHANGED}: {}", changed.join(", ")));
-        }
-        let lost = self.stuck.iter().filter(|stuck| stuck.why != CHANGED);
-        reasons.extend(lost.map(|stuck| format!("{}: {}", shown(&stuck.path), stuck.why)));
-        (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 }
 

@@ -251,9 +251,22 @@ impl Kept {
         let _ = apply::remove_kept(&self.dir);
     }
 
-    /// Copies what somebody else is about to change.
+    /// Copies what somebody else is about to change: all of it, or nothing stays.
     pub(super) fn copy_images(&mut self, files: &[KeptFile]) -> io::Result<()> {
-        let (mut copies, mut copying) = (Vec::new(), apply::Copying::default());
+        let mut copies = Vec::new();
+        let done = self
+            .copy_each(files, &mut copies)
+            .and_then(|()| apply::settle(&[], &copies, &self.vault).map_err(|error| io::Error::other(error.message)));
+        done.inspect_err(|_| {
+            for copy in &copies {
+                let _ = std::fs::remove_file(copy);
+            }
+            let _ = std::fs::remove_dir(&self.dir);
+        })
+    }
+
+    fn copy_each(&mut self, files: &[KeptFile], copies: &mut Vec<PathBuf>) -> io::Result<()> {
+        let mut copying = apply::Copying::default();
         for (number, file) in files.iter().enumerate() {
             let step = &mut self.steps[number];
             COPY.clone_into(&mut step.action);
@@ -267,7 +280,7 @@ impl Kept {
             copying.copy(&apply::Spot::of(&step.path)?, &image)?;
             copies.push(image.path);
         }
-        apply::settle(&[], &copies, &self.vault).map_err(|error| io::Error::other(error.message))
+        Ok(())
     }
 }
 

@@ -149,6 +149,25 @@ fn names_of_one_file_that_somebody_else_changed_are_restored_as_such() {
 }
 
 #[test]
+fn nothing_is_kept_of_a_copy_that_fails_half_way() {
+    for bench in benches() {
+        let (one, two) = (bench.file("one", "old\n"), bench.file("two", "old\n"));
+        let before = stands(&one).unwrap();
+        let gone = KeptFile { path: bench.root().join("gone"), before: before.clone(), after: before.clone() };
+        let files =
+            [&one, &two].map(|path| KeptFile { path: path.clone(), before: before.clone(), after: before.clone() });
+        let call = crate::new_call_id();
+        // The second is no longer there; then the times of the first cannot be given.
+        let [first, second] = files;
+        assert!(bench.vault.keep_files(&bench.store, &call, &bench.root(), &[first, gone]).is_err());
+        let refused = haft_sandbox::faults::refuse(&["futimens"]);
+        assert!(bench.vault.keep_files(&bench.store, &call, &bench.root(), &[second]).is_err());
+        drop(refused);
+        assert!(!bench.vault.of(&call).exists() && bench.undo_rows(&call).is_none());
+    }
+}
+
+#[test]
 fn nothing_stays_on_another_mount_when_nothing_is_kept() {
     let bench = Bench::across(&memory(), &std::env::temp_dir(), UndoLimits::default());
     let path = bench.file("a", "old\n");

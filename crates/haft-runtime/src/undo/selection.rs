@@ -6,8 +6,8 @@ use crate::halt::Halt;
 use crate::pipeline::Haft;
 use crate::ranked_changes::{ChangeView, RankedChanges};
 use crate::store_error;
-use haft_core::{CallError, CallId};
-use haft_store::{ChangingCall, UndoCall, UndoSelection};
+use haft_core::{CallError, CallId, path_text};
+use haft_store::{ChangingCall, UndoCall, UndoLinks, UndoSelection};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,7 +49,8 @@ impl Haft {
     /// What a call changed at or below a path of the project. A folded directory that the path names is opened.
     pub async fn changes_under(&self, call: &CallId, path: Option<&str>) -> Result<Changed, CallError> {
         let (mut found, steps) = self.undo_data(call).await?;
-        found.undone_by = self.undone_by(&found).await?;
+        let links = self.links().await?;
+        found.undone_by = undone_by(&links, &found);
         let under = path.map(|path| self.workspace.lexical_path(path)).transpose()?;
         let (vault, workspace) = (self.vault.clone(), Arc::clone(&self.workspace));
         let draw = move || {
@@ -80,8 +81,9 @@ impl Haft {
     pub async fn change_entries(&self, selection: UndoSelection, limit: u32) -> Result<Vec<ChangeEntry>, CallError> {
         let found = self.store.changing_calls(self.workspace.root(), selection, (limit, LISTED_PATHS)).await;
         let mut found = found.map_err(store_error)?;
+        let links = self.links().await?;
         for entry in &mut found {
-            entry.call.undone_by = self.undone_by(&entry.call).await?;
+            entry.call.undone_by = undone_by(&links, &entry.call);
         }
         let workspace = Arc::clone(&self.workspace);
         let list = move || {
@@ -104,26 +106,14 @@ impl Haft {
     /// The selected calls that changed files and were not taken back, the latest first.
     async fn undoable(&self, selection: UndoSelection) -> Result<Vec<CallId>, CallError> {
         let found = self.store.undoable(self.workspace.root(), selection, SELECTED_MAX).await.map_err(store_error)?;
-        let mut open = Vec::new();
-        for call in found.into_iter().filter(|call| call.undoes.is_none()) {
-            if self.undone_by(&call).await?.is_none() {
-                open.push(call.call_id);
-            }
-        }
-        Ok(open)
+        let links = self.links().await?;
+        let open = found.into_iter().filter(|call| call.undoes.is_none() && undone_by(&links, call).is_none());
+        Ok(open.map(|call| call.call_id).collect())
     }
 
-    /// What has undone a call, if its changes do not stand again because that was undone in turn.
-    async fn undone_by(&self, call: &UndoCall) -> Result<Option<String>, CallError> {
-        if call.undone_by.is_none() {
-            return Ok(None);
-        }
-        let standing = self.store.standing_call(&call.call_id).await.map_err(store_error)?;
-        if standing == call.call_id {
-            return Ok(call.undone_by.clone());
-        }
-        let found = self.store.undo_of(&standing).await.map_err(store_error)?;
-        Ok(found.and_then(|(standing, _)| standing.undone_by))
+    async fn links(&self) -> Result<UndoLinks, CallError> {
+        let root = path_text::store(self.workspace.root());
+        self.store.undo_links(&root).await.map_err(store_error)
     }
 
     /// Takes back all selected calls, the latest first, and says which cannot be.
@@ -162,6 +152,12 @@ impl Haft {
         }
         Err(nothing_undoable(&passed_over))
     }
+}
+
+/// What has undone a call, if none of its changes stand again because that was undone in turn.
+fn undone_by(links: &UndoLinks, call: &UndoCall) -> Option<String> {
+    call.undone_by.as_ref()?;
+    links.standing(&call.call_id).undone_by
 }
 
 /// Why nothing is taken back.

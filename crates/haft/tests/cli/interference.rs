@@ -182,6 +182,42 @@ fn one_changed_file_does_not_keep_the_others_from_being_restored() {
 }
 
 #[test]
+fn partial_undo_works_again_on_what_its_undo_has_redone() {
+    let env = Env::new();
+    let call = partly_changed(&env);
+    let undo = |args: &[&str]| {
+        let done = env.run(&[&["undo"], args, &["--json"]].concat());
+        assert_eq!(done.code, 0, "{args:?} {}{}", done.stdout, done.stderr);
+        done.json()["call_id"].as_str().unwrap().to_owned()
+    };
+    let contents = || ["a", "b", "c"].map(|name| env.read(&format!("{name}.txt")));
+    let (old, new) = (["old", "a person's", "old"], ["new", "a person's", "new"]);
+    for _ in 0..3 {
+        let partial = undo(&[&call, "--partial"]);
+        assert_eq!(contents(), old);
+        let again = env.run(&["undo", &call, "--partial"]);
+        assert!(again.stderr.contains("changed since") && !again.stderr.contains("gone"), "{}", again.stderr);
+        undo(&[&partial]);
+        assert_eq!(contents(), new);
+        let stuck = env.run(&["undo", &call]);
+        assert!(stuck.stderr.contains("restores the other 2 files"), "{}", stuck.stderr);
+    }
+    // The whole call then stands in two: what was redone, and what never was undone.
+    env.file("b.txt", "new");
+    let whole = undo(&[&call]);
+    assert_eq!(contents(), ["old"; 3]);
+    let again = env.run(&["undo", &call]);
+    assert!(again.stderr.contains("undone already"), "{}", again.stderr);
+    // Of the redo, one file is redone alone, and is taken back by the name of the first call.
+    env.file("b.txt", "a person's");
+    undo(&[&whole, "--partial"]);
+    assert_eq!(contents(), new);
+    assert_eq!(env.run(&["changes", &call]).stdout.matches("undone by").count(), 0);
+    undo(&[&call]);
+    assert_eq!(contents(), old);
+}
+
+#[test]
 fn the_last_call_that_can_be_undone_is_found_behind_those_that_cannot() {
     let env = Env::new();
     env.file("first.md", "first");

@@ -1,14 +1,20 @@
 //! The secrets of one command: what its words say by their names, and what is known of its program.
 
 use super::names::{Secrecy, can_be_secret, is_secret_option, secrecy};
+use super::netrc;
 use super::programs::{
     FROM_STDIN, INTERPRETERS, LOGINS, PROSE, Place, READERS, SEARCHES, SHELLS, SINGLE_DASH, Shape, WAYS, WRAPPERS, Way,
     flags,
 };
-use super::text;
+use super::running::{Before, Role, TextUse, may_be_command};
+use super::text::{self, TextKind};
 use super::word::Word;
 use crate::secret::MASK;
 use core::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How often one program is looked for among the words of a command: each time, all words behind it are read.
+const SAME_PROGRAM_MAX: usize = 16;
 
 /// A secret: a part of one of the words.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,6 +26,7 @@ pub(super) struct Found {
 /// One command, its assignments among its words.
 pub(super) struct Line<'w> {
     words: &'w [Word],
+    text_use: &'w TextUse,
     found: Vec<Found>,
 }
 
@@ -34,7 +41,7 @@ pub(super) fn is_wrapper(program: &str) -> bool {
 }
 
 /// Whether a program runs what it is given.
-fn runs_input(program: &str) -> bool {
+pub(super) fn runs_input(program: &str) -> bool {
     let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     SHELLS.contains(&program) || INTERPRETERS.contains(&name)
 }
@@ -58,10 +65,10 @@ pub(super) fn reads_secret(words: &[Word]) -> bool {
     if words.iter().any(|word| runs_input(base(&word.text))) || starts_shell(words) {
         return false;
     }
-    let has = |wanted: &str| words.iter().any(|word| word.text == wanted || word.text == format!("pass:{wanted}"));
+    let said: BTreeSet<&str> = words.iter().map(|word| word.text.strip_prefix("pass:").unwrap_or(&word.text)).collect();
     let reads = |word: &Word| {
         let name = base(&word.text);
-        READERS.iter().any(|(program, by)| name == *program && (by.is_empty() || has(by)))
+        READERS.iter().any(|(program, by)| name == *program && (by.is_empty() || said.contains(by)))
     };
     let through = words.first().is_some_and(|word| is_wrapper(base(&word.text)));
     words.iter().take(if through { usize::MAX } else { 1 }).any(reads)
@@ -70,24 +77,38 @@ pub(super) fn reads_secret(words: &[Word]) -> bool {
 }
 
 impl<'w> Line<'w> {
-    pub(super) fn new(words: &'w [Word]) -> Self {
-        Self { words, found: Vec::new() }
+    pub(super) fn new(words: &'w [Word], text_use: &'w TextUse) -> Self {
+        Self { words, text_use, found: Vec::new() }
     }
 
     pub(super) fn secrets(mut self) -> Vec<Found> {
         let is_assignment = |word: &Word| assigned_name(&word.text).is_some();
         let name = self.words.iter().position(|word| !is_assignment(word)).unwrap_or(self.words.len());
         for at in 0..name {
-            self.setting(at);
+            self.setting(at, Ends::Word);
         }
         let Some(program) = self.words.get(name).map(|word| base(&word.text)) else { return self.found };
         self.known_program(name);
         if is_wrapper(program) {
-            (name + 1..self.words.len()).for_each(|at| self.known_program(at));
+            let mut named: BTreeMap<&str, usize> = BTreeMap::new();
+            for at in name + 1..self.words.len() {
+                let count = named.entry(base(self.text(at))).or_default();
+                *count += 1;
+                if *count <= SAME_PROGRAM_MAX {
+                    self.known_program(at);
+                }
+            }
+        }
+        if matches!(program, "echo" | "printf" | "print") {
+            self.printed(name);
         }
         if !SEARCHES.contains(&program) {
-            for at in name + 1..self.words.len() {
-                self.word(at, program);
+            let mut before = Before::default();
+            for at in name..self.words.len() {
+                if at > name {
+                    self.word(at, program, &before);
+                }
+                before.add(&self.words[at]);
             }
         }
         self.found
@@ -114,23 +135,31 @@ impl<'w> Line<'w> {
         }
     }
 
-    /// `NAME=VALUE`, and pairs in one word: `a=1,password=2`.
-    fn setting(&mut self, at: usize) -> bool {
+    /// `NAME=VALUE`, and pairs in one word: `a=1,password=2`. Says whether all of the word is such a value.
+    fn setting(&mut self, at: usize, ends: Ends) -> bool {
         let text = self.text(at);
-        if let Some((name, value)) = assigned_name(text).filter(|(name, _)| secrecy(name) != Secrecy::None) {
-            self.note_named(name, at, value..text.len());
-            return true;
+        if let Some((name, begin)) = assigned_name(text).filter(|(name, _)| secrecy(name) != Secrecy::None) {
+            let end = match ends {
+                Ends::Word if self.text_use.runs_variable(name, &text[begin..]) => return true,
+                Ends::Word => text.len(),
+                Ends::Field => begin + first_field(&text[begin..]),
+            };
+            self.note_named(name, at, begin..end);
+            if end == text.len() {
+                return true;
+            }
         }
-        if text.contains("://") {
-            return false;
+        if !text.contains("://") {
+            self.pairs(at, 0);
         }
-        self.pairs(at, 0);
         false
     }
 
     /// Each `name=value` of a word, from a place on.
     fn pairs(&mut self, at: usize, from: usize) {
         let text = self.text(at);
+        // Of a form, each field but the last ends in this sign, and no other sign ends one.
+        let is_form = text[from..].split('&').skip(1).any(begins_field);
         let mut start = from;
         for piece in text[from..].split([',', ';', '&', ' ', '\n']) {
             if let Some((name, value)) = piece.split_once('=')
@@ -140,43 +169,78 @@ impl<'w> Line<'w> {
                 let begin = start + name.len() + 1;
                 let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
                 let skip = usize::from(quote.is_some_and(|quote| value.len() > 1 && value.ends_with(quote)));
-                self.note_named(name, at, begin + skip..begin + value.len() - skip);
+                let end = match text[begin..].find('&') {
+                    end if is_form => begin + end.unwrap_or(text.len() - begin),
+                    _ => begin + value.len(),
+                };
+                self.note_named(name, at, begin + skip..end - skip);
             }
             start += piece.len() + 1;
         }
     }
 
-    /// What a word says by itself.
-    fn word(&mut self, at: usize, program: &str) {
+    /// What a word says by itself, behind those that are known.
+    fn word(&mut self, at: usize, program: &str, before: &Before) {
         let text = self.text(at);
-        let before = self.words[..at].iter().map(|word| base(&word.text));
         // A command of its own, which is read as one.
-        if text.contains(char::is_whitespace) && before.into_iter().any(|name| SHELLS.contains(&name)) {
+        if may_be_command(text)
+            && (before.has(Role::Shell) || before.has(Role::Split) || before.splits(&self.words[at]))
+        {
             return;
         }
         self.header(at);
         if let Some(option) = text.strip_prefix('-') {
             return self.option(at, option.trim_start_matches('-'));
         }
-        if secrecy(text) == Secrecy::Named && self.sets(at) && !self.text(at + 1).starts_with('-') {
+        if before.has(Role::Set) && secrecy(text) == Secrecy::Named && !self.text(at + 1).starts_with('-') {
             let value = 0..self.text(at + 1).len();
             self.note_named(text, at + 1, value);
         }
+        let kind = self.text_use.of_word(program, before.interpreter);
+        let is_variable = before.makes_variable(self.text(at - 1));
         // In a program for these, what stands before a sign is no name.
         let edits = matches!(program, "sed" | "awk" | "gawk" | "perl");
-        if (!edits && self.setting(at)) || PROSE.contains(&program) {
+        // What may be a program is read as one.
+        let has_settings = !edits && (is_variable || kind == TextKind::Data || text::is_plain_word(text));
+        if has_settings && self.setting(at, if is_variable { Ends::Word } else { Ends::Field }) {
             return;
         }
-        if text.contains([' ', '"', '\'', '{', '\n', ':']) {
-            for part in text::settings(text) {
+        if !PROSE.contains(&program) && text.contains([' ', '"', '\'', '`', '{', '\n', ':', '=']) {
+            for part in text::settings(text, kind) {
                 self.note(at, part);
             }
         }
     }
 
-    /// Whether a word before this one says that a setting is set: `aws configure set NAME VALUE`.
-    fn sets(&self, at: usize) -> bool {
-        self.words[..at].iter().any(|word| matches!(word.text.as_str(), "set" | "config" | "configure"))
+    /// What a command prints whose words are put together: the lines of a `.netrc`, the operands of a format.
+    fn printed(&mut self, program_at: usize) {
+        let texts: Vec<&str> = self.words[program_at + 1..].iter().map(|word| word.text.as_str()).collect();
+        for at in netrc::password_words(&texts, |at| at == 0) {
+            self.note_named("password", program_at + 1 + at, 0..texts[at].len());
+        }
+        let Some(format_at) = texts.iter().position(|text| text.contains('%')) else { return };
+        let (format, operands) = (texts[format_at], &texts[format_at + 1..]);
+        let mut announced = Vec::new();
+        let mut filled = String::new();
+        for (number, piece) in format.replace("%%", "").split('%').enumerate() {
+            if number > 0 {
+                if text::announces_secret(&filled) {
+                    announced.push(number - 1);
+                }
+                filled.push('%');
+            }
+            filled.push_str(piece);
+        }
+        // `%s` and its like are words of their own there.
+        let passwords = netrc::format_operands(format);
+        let directives = format.replace("%%", "").matches('%').count();
+        for (number, operand) in operands.iter().enumerate() {
+            // A format is used again for what is left.
+            let place = number.checked_rem(directives);
+            if place.is_some_and(|place| announced.contains(&place) || passwords.contains(&place)) {
+                self.note_named("password", program_at + 1 + format_at + 1 + number, 0..operand.len());
+            }
+        }
     }
 
     fn option(&mut self, at: usize, option: &str) {
@@ -193,10 +257,12 @@ impl<'w> Line<'w> {
             return;
         };
         let begin = text.len() - value.len();
+        let is_long = text.starts_with("--");
+        let end = if is_long { text.len() } else { begin + first_field(value) };
         if is_secret_option(name) {
-            self.note_named("password", at, begin..text.len());
+            self.note_named("password", at, begin..end);
         } else if secrecy(name) != Secrecy::None {
-            self.note_named(name, at, begin..text.len());
+            self.note_named(name, at, begin..end);
         } else if value.contains('=') && !value.contains("://") {
             self.pairs(at, begin);
         }
@@ -329,8 +395,33 @@ impl<'w> Line<'w> {
     }
 }
 
+/// Where the value of a setting ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    /// With the word: it is a variable.
+    Word,
+    /// Where another setting begins.
+    Field,
+}
+
+/// How long the first value of a text is: to where a sign is followed by another setting, `value&name=…`.
+fn first_field(text: &str) -> usize {
+    let ends = text.match_indices(['&', ',', ';', ' ', '\n', '\\']).find(|(at, sign)| match *sign {
+        // A line end as `printf` has it.
+        "\\" => text[at + 1..].strip_prefix('n').is_some_and(begins_field),
+        _ => !text[..*at].ends_with('\\') && begins_field(&text[at + 1..]),
+    });
+    ends.map_or(text.len(), |(at, _)| at)
+}
+
+/// Whether a text begins with a name and a sign.
+fn begins_field(text: &str) -> bool {
+    let name = text.find(|c: char| !is_plain(c)).unwrap_or(text.len());
+    name > 0 && text[name..].starts_with('=')
+}
+
 /// The name of `NAME=VALUE`, and where the value begins: of variables, settings with dots, and with a subscript.
-fn assigned_name(text: &str) -> Option<(&str, usize)> {
+pub(super) fn assigned_name(text: &str) -> Option<(&str, usize)> {
     let (name, _) = text.split_once('=')?;
     let value = name.len() + 1;
     let name = name.strip_suffix('+').unwrap_or(name);

@@ -146,7 +146,8 @@ pub(super) fn is_secret_option(name: &str) -> bool {
 
 /// Whether a value can be the secret that its name says it is, rather than a word that stands for one.
 pub(super) fn can_be_secret(name: &str, value: &str) -> bool {
-    let stands_for_one = ["secret:", "{{", "${{", "<", "env:", "file:", "vault:", "op://", "@", "[secret]"];
+    let stands_for_one =
+        ["secret:", "{{", "${{", "<", "env:", "file:", "vault:", "op://", "@", "[secret]", "%s", "%q", "%b", "%d"];
     let word = ["", "-", "true", "false", "yes", "no", "on", "off", "none", "null", "0", "1"];
     let starred = value.bytes().all(|byte| matches!(byte, b'*' | b'.'));
     // A number of tokens, as models count them.

