@@ -211,11 +211,15 @@ impl Haft {
             }
         };
         let limits = checked.limits(admitted.facts());
-        let Cut { text, hidden_bytes, .. } = match reply.whole {
-            // The tool has cut it already.
-            Some(_) => Cut { text: reply.text.clone(), hidden_bytes: 0, hidden_lines: 0 },
-            None => truncate(&reply.text, limits),
+        let was_cut = reply.whole.is_some() || reply.whole_text.is_some();
+        let Cut { text, hidden_bytes, .. } = if was_cut {
+            // By the tool itself, which says how much is missing.
+            Cut { text: reply.text.clone(), hidden_bytes: 0, hidden_lines: 0 }
+        } else {
+            truncate(&reply.text, limits)
         };
+        let is_to_be_kept = hidden_bytes > 0 || reply.whole_text.is_some();
+        let whole = reply.whole_text.unwrap_or(reply.text);
         let mut outcome = Outcome::success(id, name, text, admitted.verdict().clone());
         outcome.labels = reply.labels;
         outcome.warnings = reply.warnings;
@@ -225,17 +229,17 @@ impl Haft {
         outcome.success = reply.error.is_none();
         outcome.error = reply.error;
         let (looked, whole) = match reply.looked {
-            Some(looked) => (looked, reply.text),
-            None if outcome.labels.contains(&Label::Untrusted) => Looked::at_all(reply.text).await,
-            None => (Looked::default(), reply.text),
+            Some(looked) => (looked, whole),
+            None if outcome.labels.contains(&Label::Untrusted) => Looked::at_all(whole).await,
+            None => (Looked::default(), whole),
         };
         let wrapper = hygiene::tend(&mut outcome, looked).await;
-        outcome.truncated = hidden_bytes > 0 || reply.whole.is_some();
+        outcome.truncated = hidden_bytes > 0 || was_cut;
         outcome.full_output = reply.whole;
         if let Some(path) = &outcome.full_output {
             outcome.output = format!("{}\n[the whole output is in {path}]", outcome.output.trim_end_matches('\n'));
         }
-        if hidden_bytes > 0 && outcome.full_output.is_none() {
+        if is_to_be_kept && outcome.full_output.is_none() {
             // What is read back later is marked off like what is shown now.
             let whole = match wrapper {
                 Some(wrapper) => wrapper.around(&whole, &outcome.tool),

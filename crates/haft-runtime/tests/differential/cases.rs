@@ -23,7 +23,7 @@ pub(crate) fn compare(name: &str, cases: u64, check: impl Fn(&mut Generator)) {
     }
 }
 
-/// A source of choices that is the same for the same seed (SplitMix64).
+/// A source of choices that is the same for the same seed (`SplitMix64`).
 pub(crate) struct Generator {
     state: u64,
 }
@@ -47,6 +47,11 @@ impl Generator {
     }
 
     pub(crate) fn pick<'c, T: ?Sized>(&mut self, choices: &[&'c T]) -> &'c T {
+        choices[self.below(choices.len())]
+    }
+
+    /// One of several lists.
+    pub(crate) fn pick_slice<'c, T>(&mut self, choices: &[&'c [T]]) -> &'c [T] {
         choices[self.below(choices.len())]
     }
 

@@ -1,11 +1,17 @@
 //! Built-in tools beside the programs that people trust, on generated input: file.grep beside ripgrep, calc.eval beside Python
 //! and so on. `cargo xtask diff` runs many cases, `cargo xtask test` a bounded number of them.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
+#![expect(clippy::print_stderr, reason = "a failure says how to reproduce it")]
 
+mod batch;
 mod calc;
 mod cases;
+mod edit;
+mod list;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod project;
 mod python;
+mod read;
+mod texts;
