@@ -2,7 +2,7 @@
 //! where the words stand exactly it does what the standard library does.
 #![no_main]
 
-use haft_runtime::tools::file::edit::replace;
+use haft_runtime::tools::file::edit::{Occurrences, Quotes, Replacement};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
@@ -13,22 +13,30 @@ fuzz_target!(|data: &[u8]| {
 
 fn attempt(u: &mut Unstructured<'_>) -> Result<()> {
     let (text, old, new) = (text(u)?, text(u)?, text(u)?);
-    let all = u.arbitrary()?;
-    let edited = match replace(&text, &old, &new, all) {
+    let all: bool = u.arbitrary()?;
+    let occurrences = if all { Occurrences::All } else { Occurrences::Only };
+    let quotes = *u.choose(&[Quotes::AsWritten, Quotes::Alike])?;
+    let edited = match (Replacement { old: &old, new: &new, occurrences, quotes }).apply_to_text(&text) {
         Ok(edited) => edited,
         Err(error) => {
             assert!(!error.explain("a file").message.is_empty());
             return Ok(());
         }
     };
-    assert_ne!(edited.text, text, "an edit that changes nothing is an error");
-    assert!(!edited.lines.is_empty() && (all || edited.lines.len() == 1), "{:?}", edited.lines);
-    assert!(
-        edited.lines.is_sorted() && edited.lines.iter().all(|line| (1..=text.matches('\n').count() + 1).contains(line))
-    );
+    let Ok(content) = String::from_utf8(edited.content) else { panic!("text does not stay text") };
+    let lines = edited.lines;
+    assert_ne!(content, text, "an edit that changes nothing is an error");
+    assert!(lines.total > 0 && (all || lines.total == 1), "{lines:?}");
+    let known = 1..=text.matches('\n').count() + 1;
+    assert!(lines.first.is_sorted() && lines.first.iter().all(|line| known.contains(line)));
     // Where line ends need no care, replacing is what everybody calls replacing.
     if text.contains(&old) && !text.contains('\r') {
-        assert_eq!(edited.text, text.replace(&old, &new));
+        assert_eq!(content, text.replace(&old, &new));
+    }
+    // A CRLF is taken whole: where neither text names a CR, none comes to stand without an LF or goes from one.
+    let stray = |text: &str| text.matches('\r').count() - text.matches("\r\n").count();
+    if !old.contains('\r') && !new.contains('\r') && stray(&text) == 0 {
+        assert_eq!(stray(&content), 0, "{text:?} {old:?} {new:?}");
     }
     Ok(())
 }

@@ -34,6 +34,12 @@ pub fn open(path: &Path) -> io::Result<File> {
 
 /// A file's content, if it is not larger than `max`.
 pub fn load(path: &Path, shown: &str, max: u64) -> Result<(Vec<u8>, Sighting), CallError> {
+    let (content, sighting, _) = load_open(path, shown, max)?;
+    Ok((content, sighting))
+}
+
+/// A file's content, what was seen of it, and its permission bits.
+fn load_open(path: &Path, shown: &str, max: u64) -> Result<(Vec<u8>, Sighting, u32), CallError> {
     let file = open(path).map_err(|error| explain(shown, &error))?;
     let meta = file.metadata().map_err(|error| explain(shown, &error))?;
     let too_large = || {
@@ -50,7 +56,15 @@ pub fn load(path: &Path, shown: &str, max: u64) -> Result<(Vec<u8>, Sighting), C
         return Err(too_large());
     }
     let sighting = crate::seen::whole(&content, mtime_ns(&meta));
-    Ok((content, sighting))
+    Ok((content, sighting, meta.permissions().mode() & 0o7777))
+}
+
+/// The same with what stands at the path as a change expects it: both are of the bytes that were read.
+pub fn load_with_state(path: &Path, shown: &str, max: u64) -> Result<(Vec<u8>, Sighting, State), CallError> {
+    let (content, sighting, mode) = load_open(path, shown, max)?;
+    let digest = sighting.digest.unwrap_or_else(|| Digest::of(&content));
+    let state = State::File { digest, mode };
+    Ok((content, sighting, state))
 }
 
 /// The modification time in nanoseconds.
@@ -60,6 +74,16 @@ pub fn mtime_ns(meta: &std::fs::Metadata) -> i64 {
 
 /// Which regular file stands at a path now, if any. The content is hashed in pieces, whatever its size.
 pub fn state(path: &Path) -> io::Result<State> {
+    state_while(path, &|| Ok(()))
+}
+
+/// The same, until the call ends.
+pub(crate) fn state_until(path: &Path, shown: &str, halt: &crate::Halt) -> Result<State, CallError> {
+    let goes_on = || halt.check().map_err(|_| io::Error::from(io::ErrorKind::Interrupted));
+    state_while(path, &goes_on).map_err(|error| halt.check().err().unwrap_or_else(|| explain(shown, &error)))
+}
+
+fn state_while(path: &Path, goes_on: &dyn Fn() -> io::Result<()>) -> io::Result<State> {
     let mut file = match open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(State::Absent),
@@ -69,6 +93,7 @@ pub fn state(path: &Path) -> io::Result<State> {
     let mut hasher = Sha256::new();
     let mut piece = vec![0; 1 << 16];
     loop {
+        goes_on()?;
         match file.read(&mut piece)? {
             0 => return Ok(State::File { digest: Digest::from_hasher(hasher), mode }),
             n => hasher.update(&piece[..n]),

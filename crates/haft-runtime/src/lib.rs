@@ -54,6 +54,7 @@ pub mod skills;
 pub mod task;
 #[cfg(test)]
 mod testing;
+mod text_encoding;
 pub mod tool;
 pub mod tools;
 mod trace;

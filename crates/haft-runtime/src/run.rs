@@ -211,16 +211,15 @@ impl Haft {
             }
         };
         let limits = checked.limits(admitted.facts());
-        let Cut { text, hidden_bytes, .. } = match (&reply.whole, &reply.complete) {
-            // The tool has cut it already.
-            (Some(_), _) => Cut { text: reply.text.clone(), hidden_bytes: 0, hidden_lines: 0 },
-            (None, Some(complete)) => {
-                let hidden_bytes = complete.len().saturating_sub(reply.text.len()).max(1);
-                Cut { text: reply.text.clone(), hidden_bytes, hidden_lines: 0 }
-            }
-            (None, None) => truncate(&reply.text, limits),
+        let was_cut = reply.whole.is_some() || reply.whole_text.is_some();
+        let Cut { text, hidden_bytes, .. } = if was_cut {
+            // By the tool itself, which says how much is missing.
+            Cut { text: reply.text.clone(), hidden_bytes: 0, hidden_lines: 0 }
+        } else {
+            truncate(&reply.text, limits)
         };
-        let printed = reply.complete.unwrap_or(reply.text);
+        let is_to_be_kept = hidden_bytes > 0 || reply.whole_text.is_some();
+        let whole = reply.whole_text.unwrap_or(reply.text);
         let mut outcome = Outcome::success(id, name, text, admitted.verdict().clone());
         outcome.labels = reply.labels;
         outcome.warnings = reply.warnings;
@@ -230,17 +229,17 @@ impl Haft {
         outcome.success = reply.error.is_none();
         outcome.error = reply.error;
         let (looked, whole) = match reply.looked {
-            Some(looked) => (looked, printed),
-            None if outcome.labels.contains(&Label::Untrusted) => Looked::at_all(printed).await,
-            None => (Looked::default(), printed),
+            Some(looked) => (looked, whole),
+            None if outcome.labels.contains(&Label::Untrusted) => Looked::at_all(whole).await,
+            None => (Looked::default(), whole),
         };
         let wrapper = hygiene::tend(&mut outcome, looked).await;
-        outcome.truncated = hidden_bytes > 0 || reply.whole.is_some();
+        outcome.truncated = hidden_bytes > 0 || was_cut;
         outcome.full_output = reply.whole;
         if let Some(path) = &outcome.full_output {
             outcome.output = format!("{}\n[the whole output is in {path}]", outcome.output.trim_end_matches('\n'));
         }
-        if hidden_bytes > 0 && outcome.full_output.is_none() {
+        if is_to_be_kept && outcome.full_output.is_none() {
             // What is read back later is marked off like what is shown now.
             let whole = match wrapper {
                 Some(wrapper) => wrapper.around(&whole, &outcome.tool),

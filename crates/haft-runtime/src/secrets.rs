@@ -368,7 +368,7 @@ impl Used {
         match reply {
             Ok(reply) => {
                 self.mask(&mut reply.text);
-                reply.complete.iter_mut().for_each(|text| self.mask(text));
+                reply.whole_text.iter_mut().for_each(|text| self.mask(text));
                 reply.data.iter_mut().for_each(|data| self.mask_value(data));
                 self.mask_content(&mut reply.content);
                 reply.warnings.iter_mut().for_each(|warning| self.mask(warning));

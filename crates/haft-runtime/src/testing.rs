@@ -21,6 +21,7 @@ use haft_store::Store;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Says yes to everything.
 struct Anything;
@@ -32,6 +33,22 @@ impl Resolver for Anything {
     fn resolve(&self, _: Question<'_>) -> Result<Vote, ResolverError> {
         Ok(Some((Decision::Allow, "a test".to_owned())))
     }
+}
+
+/// Panics unless work of eight times the size takes at most about eight times as long. Each time is the best of three, so that
+/// what else the machine does counts little.
+pub(crate) fn assert_linear(small: usize, run: impl Fn(usize)) {
+    let best = |size: usize| {
+        let time = || {
+            let begun = Instant::now();
+            run(size);
+            begun.elapsed()
+        };
+        (0..3).map(|_| time()).min().unwrap_or_default()
+    };
+    let (one, eight) = (best(small), best(small * 8));
+    let most = one * 8 * 3 + Duration::from_millis(100);
+    assert!(eight <= most, "{small} took {one:?}, and {} took {eight:?}", small * 8);
 }
 
 /// A temporary project with its own store.

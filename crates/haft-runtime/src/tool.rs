@@ -107,8 +107,8 @@ pub struct Reply {
     pub labels: Vec<Label>,
     /// Where the whole is, if the tool itself gave only a part.
     pub whole: Option<String>,
-    /// All of the output, if `text` is a part of it that the tool chose because it fits. The runtime keeps it.
-    pub complete: Option<String>,
+    /// The whole text, where `text` is a part of it that says how much is missing. The runtime keeps it in a file.
+    pub whole_text: Option<String>,
     /// What was found in all of what `text` is a part of, where the tool has looked at that. Otherwise the runtime looks at
     /// the text.
     pub looked: Option<Looked>,

@@ -130,7 +130,7 @@ impl Workspace {
             Ok(inside) => inside,
             Err(_) => path,
         };
-        display(shown.as_os_str())
+        display_relative(shown.as_os_str())
     }
 
     /// A path that a person names, relative to the project or absolute, without following anything.
@@ -314,6 +314,12 @@ pub fn display(name: &OsStr) -> String {
     haft_core::path_text::show(name)
 }
 
+/// The same for a path that may be relative: one that begins with a directory `~` is not to be read as the home directory.
+pub(crate) fn display_relative(path: &OsStr) -> String {
+    let shown = display(path);
+    if shown == "~" || shown.starts_with("~/") { format!("./{shown}") } else { shown }
+}
+
 /// Why a path cannot be followed.
 enum Unresolved {
     /// It makes no sense.
@@ -379,7 +385,7 @@ mod tests {
     fn a_name_that_is_no_text_is_accepted_as_it_is_shown() {
         use std::os::unix::ffi::OsStrExt;
         let (_dir, workspace) = scene();
-        for name in [&b"caf\xe9.txt"[..], b"a\nb", b"lit\\xe9ral", b"back\\slash"] {
+        for name in [&b"caf\xe9.txt"[..], b"a\nb", b"lit\\xe9ral", b"back\\slash", b"~"] {
             let path = workspace.root().join(OsStr::from_bytes(name));
             std::fs::write(&path, "x").unwrap();
             let shown = workspace.shown(&path);

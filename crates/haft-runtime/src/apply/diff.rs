@@ -10,8 +10,10 @@ use crate::files;
 use crate::ranked_changes::{
     ChangeRank, ChangeView, FoldReason, FoldedFile, FoldedTree, PathChange, RankedChanges, RankedPath,
 };
+use crate::text_encoding::TextEncoding;
 use haft_core::change::{Change, State};
 use haft_core::record::Digest;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -379,6 +381,22 @@ fn read(path: &Path) -> Result<Vec<u8>, u64> {
     if size > DIFF_MAX as u64 || read.is_ok_and(|read| read > DIFF_MAX) { Err(size) } else { Ok(content) }
 }
 
+/// Two texts in one encoding other than UTF-8. None unless their texts say everything about their bytes: a diff hides nothing.
+fn decoded<'c>(old: &'c [u8], new: &'c [u8]) -> Option<(TextEncoding, Cow<'c, str>, Cow<'c, str>)> {
+    let encoding = TextEncoding::detect(if old.is_empty() { new } else { old })?;
+    if encoding.is_utf8() || old.len().max(new.len()) > DIFF_MAX {
+        return None;
+    }
+    let text = |content: &'c [u8]| {
+        if content.is_empty() {
+            return Some(Cow::Borrowed(""));
+        }
+        let text = encoding.decode_exactly(content)?;
+        encoding.encode_file(&text).is_ok_and(|bytes| bytes == content).then_some(text)
+    };
+    Some((encoding, text(old)?, text(new)?))
+}
+
 fn header(name: &str, created: bool, removed: bool) -> (String, String) {
     (
         if created { "/dev/null".to_owned() } else { format!("a/{name}") },
@@ -388,6 +406,10 @@ fn header(name: &str, created: bool, removed: bool) -> (String, String) {
 
 /// A unified diff of two contents.
 fn text_diff(old: &[u8], new: &[u8], name: &str, created: bool, removed: bool) -> String {
+    if let Some((encoding, old, new)) = decoded(old, new) {
+        let diff = text_diff(old.as_bytes(), new.as_bytes(), name, created, removed);
+        return format!("encoding of {name}: {}\n{diff}", encoding.title());
+    }
     let (from, to) = header(name, created, removed);
     let text = |content: &'_ [u8]| !content.contains(&0);
     match (std::str::from_utf8(old), std::str::from_utf8(new)) {

@@ -4,7 +4,7 @@
 //! before-images, and what really stands there afterwards is what counts.
 
 use crate::files;
-use crate::tools::file::edit::replace;
+use crate::tools::file::edit::{Occurrences, Quotes, Replacement};
 use haft_core::change::{Change, State};
 use haft_core::observed::EditKind;
 use haft_core::observed::patch::{self, PatchAction};
@@ -146,10 +146,12 @@ fn replaced(checked: &Checked, place: &Place, before: &State) -> ExpectedContent
     let content = files::load(&place.real, &place.shown, files::LOAD_MAX).map(|(content, _)| content);
     let made = content.and_then(|content| {
         let text = String::from_utf8(content).map_err(|_| CallError::failed(format!("{} is not text", place.shown)))?;
-        replace(&text, old, new, all).map_err(|why| why.explain(&place.shown))
+        let occurrences = if all { Occurrences::All } else { Occurrences::Only };
+        let replacement = Replacement { old, new, occurrences, quotes: Quotes::Alike };
+        replacement.apply_to_text(&text).map_err(|why| why.explain_near(&place.shown, &text, old))
     });
     match made {
-        Ok(edited) => ExpectedContent::Content(edited.text.into_bytes()),
+        Ok(edited) => ExpectedContent::Content(edited.content),
         Err(error) => ExpectedContent::Unknown(error.message),
     }
 }

@@ -55,6 +55,11 @@ impl Generator {
         choices[self.below(choices.len())]
     }
 
+    /// One of several lists.
+    pub(crate) fn pick_slice<'c, T>(&mut self, choices: &[&'c [T]]) -> &'c [T] {
+        choices[self.below(choices.len())]
+    }
+
     /// Up to `most` of the pieces, one after the other, with repetitions.
     pub(crate) fn text(&mut self, pieces: &[&str], most: usize) -> String {
         (0..self.below(most + 1)).map(|_| self.pick(pieces)).collect()

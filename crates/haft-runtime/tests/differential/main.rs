@@ -4,13 +4,18 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
 #![expect(clippy::print_stderr, reason = "a test that is left out says so, and a failure how to repeat it")]
 
+mod batch;
 mod calc;
 mod cases;
+mod edit;
 mod git;
 mod glob;
 mod grep;
 mod ignore;
+mod list;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
 mod project;
 mod python;
+mod read;
+mod texts;

@@ -198,6 +198,32 @@ fn long_output_is_cut_and_kept_whole() {
     }
     let outcome = env.ok("file.list", json!({}));
     assert_eq!(outcome["truncated"], true, "{}", outcome["output"].as_str().unwrap().len());
+    let output = outcome["output"].as_str().unwrap();
     let kept = std::fs::read_to_string(outcome["full_output"].as_str().unwrap()).unwrap();
-    assert!(kept.len() > outcome["output"].as_str().unwrap().len());
+    // .git and the files: all of them are in the file, and what is shown of them is counted.
+    assert_eq!(kept.lines().count(), 3001);
+    let shown: Vec<&str> = output.lines().take_while(|line| !line.starts_with('[')).collect();
+    assert!(output.contains(&format!("[{} of 3001 entries;", shown.len())), "{output}");
+    assert!(kept.lines().zip(&shown).all(|(kept, shown)| kept == *shown));
+    assert!(
+        output.ends_with(&format!("[the whole output is in {}]", outcome["full_output"].as_str().unwrap())),
+        "{output}"
+    );
+}
+
+/// A person sees what an edit does to a text in whatever encoding; bytes that a decoded text would hide are not called a text.
+#[test]
+fn changes_of_other_encodings_are_shown_as_text_and_undone_byte_for_byte() {
+    let env = Env::new();
+    let before = b"caf\xe9\r\nth\xe9\r\n";
+    let path = env.file("latin.txt", before);
+    env.ok("file.read", json!({"path": "latin.txt"}));
+    let edit = json!({"path": "latin.txt", "old_string": "caf\u{e9}\nth", "new_string": "caf\u{e9}\nTh"});
+    let dry = env.call("file.edit", edit.clone(), &["--dry-run", "--no-input"]).0;
+    let diff = dry["data"]["diff"].as_str().unwrap();
+    assert!(diff.contains("encoding of latin.txt: windows-1252\n") && diff.contains("-thé\r\n+Thé\r\n"), "{diff}");
+    env.ok("file.edit", edit);
+    assert_eq!(std::fs::read(&path).unwrap(), b"caf\xe9\r\nTh\xe9\r\n");
+    assert_eq!(env.run(&["undo", "--last"]).code, 0);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
 }

@@ -1,13 +1,15 @@
-//! file.edit: replaces one piece of text by another, exactly.
+//! file.edit: replaces one piece of text by another, in the encoding and with the line ends of the file.
 
+mod folded;
 mod near;
 mod replace;
 
-pub use replace::{EditError, Edited, replace};
+pub use replace::{EditError, Edited, LineNumbers, Occurrences, Quotes, Replacement};
 
 use crate::files;
 use crate::scene::Scene;
 use crate::seen::Required;
+use crate::text_encoding::TextEncoding;
 use crate::tool::{Blocking, Reply, Tool};
 use crate::tools::declare;
 use haft_core::CallError;
@@ -26,7 +28,7 @@ struct Args {
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.edit", "Edit a file: replace an exact piece of text with another. old_string must occur exactly once unless replace_all is set. Read the file first. Returns the number and the lines of the replacements.")
+    let spec = declare("file.edit", "Edit a file: replace an exact piece of text with another. old_string must occur exactly once unless replace_all is set. Line breaks match LF and CRLF; curly and straight quotes match each other only where nothing matches exactly. Read the file first. Returns the number and the lines of the replacements.")
         .hint("search replace patch modify change text")
         .input(json!({
             "type": "object",
@@ -50,21 +52,36 @@ fn edit(scene: &Scene) -> Result<Reply, CallError> {
     let args: Args = scene.parse()?;
     let place = scene.place("path")?;
     let shown = &place.shown;
-    let before = files::state(&place.real).map_err(|error| files::explain(shown, &error))?;
-    let (content, now) = files::load(&place.real, shown, files::LOAD_MAX)?;
+    let (content, now, before) = files::load_with_state(&place.real, shown, files::LOAD_MAX)?;
     scene.seen().require(&place.real, shown, &now, Required::Part)?;
-    let text = String::from_utf8(content).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        CallError::failed(format!("{shown} is not UTF-8 text (byte {at}), so it cannot be edited"))
+    let encoding = TextEncoding::detect(&content).ok_or_else(|| {
+        CallError::failed(format!("{shown} is a binary file, so it cannot be edited as text"))
+            .hint("change it with a program in a shell")
     })?;
-    let edited =
-        replace(&text, &args.old_string, &args.new_string, args.replace_all).map_err(|why| why.explain(shown))?;
-    let lines: Vec<String> = edited.lines.iter().map(ToString::to_string).collect();
-    let plural = if lines.len() == 1 { "replacement at line" } else { "replacements at lines" };
-    let summary = format!("Edited {shown}: {} {plural} {}", lines.len(), lines.join(", "));
-    let data = json!({"path": shown, "replacements": edited.lines.len(), "lines": edited.lines});
-    let change = Change::Write { path: place.real.clone(), content: edited.text.into_bytes(), before, mode: None };
-    Ok(Reply::text(summary).data(data).changes(vec![change]))
+    let occurrences = if args.replace_all { Occurrences::All } else { Occurrences::Only };
+    let replacement = Replacement { old: &args.old_string, new: &args.new_string, occurrences, quotes: Quotes::Alike };
+    let edited = replacement
+        .apply(&content, encoding)
+        .map_err(|why| why.explain_near(shown, &encoding.decode(&content), &args.old_string))?;
+    let mut summary = summary(shown, &edited);
+    let mut data = json!({"path": shown, "replacements": edited.lines.total, "lines": edited.lines.first});
+    if !encoding.is_utf8() {
+        summary.push_str(&format!("; encoding {}", encoding.title()));
+        data["encoding"] = encoding.name().into();
+    }
+    let warnings = encoding.read_differently(&edited.content).into_iter().collect();
+    let change = Change::Write { path: place.real.clone(), content: edited.content, before, mode: None };
+    Ok(Reply { warnings, ..Reply::text(summary).data(data).changes(vec![change]) })
+}
+
+/// What was replaced where.
+fn summary(shown: &str, edited: &Edited) -> String {
+    let noun = if edited.lines.total == 1 { "replacement" } else { "replacements" };
+    let quotes = match edited.quotes {
+        Quotes::AsWritten => "",
+        Quotes::Alike => "; old_string does not occur exactly: curly and straight quotes were taken for equal",
+    };
+    format!("Edited {shown}: {} {noun} at {}{quotes}", edited.lines.total, edited.lines)
 }
 
 #[cfg(test)]
@@ -92,5 +109,41 @@ mod tests {
         stage.seen(&path, whole(b"old", 0));
         let error = stage.act(&tool(), json!({"path": "a.txt", "old_string": "n", "new_string": "m"})).unwrap_err();
         assert_eq!(error.message, "a.txt has changed since it was read");
+    }
+
+    #[test]
+    fn quotes_of_another_shape_are_told() {
+        let stage = Stage::new();
+        let path = stage.file("a.txt", "say \u{201c}hi\u{201d}\n");
+        stage.seen(&path, whole("say \u{201c}hi\u{201d}\n".as_bytes(), 0));
+        let args = json!({"path": "a.txt", "old_string": "say \"hi\"", "new_string": "say \"ho\""});
+        let reply = stage.act(&tool(), args).unwrap();
+        insta::assert_snapshot!(reply.text, @"Edited a.txt: 1 replacement at line 1; old_string does not occur exactly: curly and straight quotes were taken for equal");
+    }
+
+    #[test]
+    fn a_file_in_another_encoding_is_edited_in_it_and_this_is_told() {
+        let stage = Stage::new();
+        let content = b"caf\xe9\r\nth\xe9\r\n";
+        let path = stage.file("a.txt", content);
+        stage.seen(&path, whole(content, 0));
+        let reply =
+            stage.act(&tool(), json!({"path": "a.txt", "old_string": "\nthé", "new_string": "\nmaté"})).unwrap();
+        assert_eq!(reply.text, "Edited a.txt: 1 replacement at line 1; encoding windows-1252");
+        let [Change::Write { content, .. }] = reply.changes.as_slice() else { panic!() };
+        assert_eq!(content, b"caf\xe9\r\nmat\xe9\r\n");
+    }
+
+    #[test]
+    fn binary_and_huge_files_are_refused() {
+        let stage = Stage::new();
+        let path = stage.file("a.bin", b"a\0b");
+        stage.seen(&path, whole(b"a\0b", 0));
+        let edit = |path: &str| stage.act(&tool(), json!({"path": path, "old_string": "a", "new_string": "b"}));
+        assert_eq!(edit("a.bin").unwrap_err().message, "a.bin is a binary file, so it cannot be edited as text");
+        std::fs::File::create(stage.root().join("sparse")).unwrap().set_len(1 << 40).unwrap();
+        assert_eq!(edit("sparse").unwrap_err().message, "sparse is larger than 64.0MB, the limit here");
+        rustix::fs::mkfifoat(rustix::fs::CWD, stage.root().join("fifo"), rustix::fs::Mode::RUSR).unwrap();
+        assert_eq!(edit("fifo").unwrap_err().message, "fifo: not a regular file");
     }
 }

@@ -46,7 +46,7 @@ impl LineList {
         }
         let shown = format!("{}{}", &self.text[..end], last.unwrap_or_default());
         let mut reply = Reply::text(shown.trim_end_matches('\n').to_owned());
-        reply.complete = Some(self.with(all.as_deref()));
+        reply.whole_text = Some(self.with(all.as_deref()));
         reply
     }
 
@@ -71,7 +71,7 @@ mod tests {
         let limits = Limits { lines: limits.0, bytes: limits.1, keep: Keep::Head };
         let total = lines.len();
         let reply = list.reply(limits, |shown| (shown < total).then(|| format!("[{} more]", total - shown)));
-        (reply.text, reply.complete)
+        (reply.text, reply.whole_text)
     }
 
     #[test]

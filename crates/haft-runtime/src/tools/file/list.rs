@@ -4,10 +4,11 @@ use super::walk::{self, Skip, Tree};
 use crate::scene::Scene;
 use crate::tool::{Blocking, Reply, Tool};
 use crate::tools::declare;
-use crate::workspace::display;
+use crate::workspace::{display, display_relative};
 use haft_core::CallError;
 use haft_core::place::{Access, Place};
 use haft_core::preview::size;
+use haft_core::shape::Limits;
 use ignore::DirEntry;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,8 +16,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// More entries than this are counted, not named.
+/// More entries than this are not shown; the file with the whole list names them all.
 const MAX_ENTRIES: usize = 2000;
+/// Room for the line that says how many entries are shown.
+const NOTE_MAX: usize = 200;
 /// How many entries are taken between two looks at the halt.
 const ENTRIES_PER_LOOK: usize = 128;
 
@@ -49,7 +52,7 @@ pub fn tool() -> Arc<dyn Tool> {
                     },
                     "required": ["name", "kind"]
                 }},
-                "total": {"type": "integer", "description": "How many entries there are, named or not"}
+                "total": {"type": "integer", "description": "How many entries there are, also those that are not among `entries`"}
             },
             "required": ["entries", "total"]
         }))
@@ -61,7 +64,7 @@ fn list(scene: &Scene) -> Result<Reply, CallError> {
     let args: Args = scene.parse()?;
     let place = scene.place("path")?;
     walk::require_dir(place, "read it with file.read")?;
-    let mut listing = Listing::default();
+    let mut listing = Listing::within(scene.limits());
     let mut troubles = walk::Troubles::default();
     let (entries, unsound) = entries(place, args.recursive)?;
     for (index, entry) in entries.enumerate() {
@@ -116,22 +119,26 @@ impl Kind {
 }
 
 /// What was found so far.
-#[derive(Default)]
 struct Listing {
+    limits: Limits,
+    /// Every entry, a line each.
     text: String,
+    /// How many of them are shown, and how much of the text that is.
+    shown: (usize, usize),
     entries: Vec<Value>,
     total: usize,
 }
 
 impl Listing {
+    fn within(limits: Limits) -> Self {
+        let limits = Limits { lines: limits.lines.min(MAX_ENTRIES), ..limits };
+        Self { limits, text: String::new(), shown: (0, 0), entries: Vec::new(), total: 0 }
+    }
+
     fn add(&mut self, start: &Path, entry: &DirEntry) {
-        self.total += 1;
-        if self.entries.len() == MAX_ENTRIES {
-            return;
-        }
-        let name = display(walk::below(start, entry.path()).as_os_str());
+        let name = display_relative(walk::below(start, entry.path()).as_os_str());
         let kind = Kind::of(entry);
-        let mut data = json!({"name": name, "kind": kind});
+        let mut bytes = None;
         self.text.push_str(&name);
         match kind {
             Kind::Directory => self.text.push('/'),
@@ -141,28 +148,42 @@ impl Listing {
             }
             Kind::File => {
                 // A file that has just vanished is listed without a size.
-                if let Ok(meta) = entry.metadata() {
-                    let _ = write!(self.text, "  {}", size(usize::try_from(meta.len()).unwrap_or(usize::MAX)));
-                    data["size"] = meta.len().into();
+                bytes = entry.metadata().ok().map(|meta| meta.len());
+                if let Some(bytes) = bytes {
+                    let _ = write!(self.text, "  {}", size(usize::try_from(bytes).unwrap_or(usize::MAX)));
                 }
             }
             Kind::Other => {}
         }
         self.text.push('\n');
-        self.entries.push(data);
+        let fits = self.total < self.limits.lines && self.text.len() + NOTE_MAX <= self.limits.bytes;
+        if fits && self.shown.0 == self.total {
+            self.shown = (self.total + 1, self.text.len());
+        }
+        self.total += 1;
+        if self.entries.len() < MAX_ENTRIES {
+            let mut data = json!({"name": name, "kind": kind});
+            if let Some(bytes) = bytes {
+                data["size"] = bytes.into();
+            }
+            self.entries.push(data);
+        }
     }
 
     fn tell(mut self, shown: &str, recursive: bool) -> Reply {
+        let data = json!({"entries": self.entries, "total": self.total});
         if self.total == 0 {
             let but = if recursive { ", except for ignored files" } else { "" };
-            self.text = format!("{shown} is empty{but}");
+            return Reply::text(format!("{shown} is empty{but}")).data(data);
         }
-        if self.total > self.entries.len() {
-            let (named, total) = (self.entries.len(), self.total);
-            let _ = writeln!(self.text, "[{named} of {total} entries; list a subdirectory, or use file.glob]");
+        if self.total <= self.limits.lines && self.text.len() <= self.limits.bytes {
+            self.text.truncate(self.text.trim_end_matches('\n').len());
+            return Reply::text(self.text).data(data);
         }
-        self.text.truncate(self.text.trim_end().len());
-        Reply::text(self.text).data(json!({"entries": self.entries, "total": self.total}))
+        let (named, length) = self.shown;
+        let note = format!("[{named} of {} entries; list a subdirectory, or use file.glob, to see fewer]", self.total);
+        let text = format!("{}{note}", &self.text[..length]);
+        Reply { whole_text: Some(self.text), ..Reply::text(text).data(data) }
     }
 }
 

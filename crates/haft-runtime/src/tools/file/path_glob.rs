@@ -6,7 +6,7 @@
 
 mod parse;
 
-use regex::{Captures, Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -43,7 +43,7 @@ impl PathGlob {
     /// Reads a glob that has to match this.
     pub(super) fn with_extent(glob: &str, extent: Extent) -> Result<Self, String> {
         let alternatives = parse::alternatives(glob)?;
-        let parsed: Vec<_> = alternatives.iter().map(|one| parse::Parsed::of(one, parse::Groups::None)).collect();
+        let parsed: Vec<_> = alternatives.iter().map(|one| parse::Parsed::of(one)).collect();
         let parsed = parsed.into_iter().collect::<Result<Vec<_>, _>>()?;
         let patterns: Vec<&str> = parsed.iter().map(|one| one.regex.as_str()).collect();
         let below = match extent {
@@ -62,32 +62,6 @@ impl PathGlob {
     /// Whether a path matches.
     pub(super) fn is_match(&self, path: &Path) -> bool {
         path.as_os_str().as_encoded_bytes().ends_with(&self.end) && self.regex.is_match(&characters(path))
-    }
-}
-
-/// A glob that remembers what each of its wildcards matched.
-#[derive(Debug)]
-pub(super) struct CapturingGlob(Regex);
-
-impl CapturingGlob {
-    /// Reads a glob without alternatives: their wildcards would have no common number.
-    pub(super) fn new(glob: &str) -> Result<Self, String> {
-        match parse::alternatives(glob)?.as_slice() {
-            [only] if only == glob => {
-                let parsed = parse::Parsed::of(only, parse::Groups::Capturing)?;
-                compile(&format!("^{}$", parsed.regex)).map(Self)
-            }
-            _ => Err("`{` and `}` are not supported here; use * ? ** and [ ]".to_owned()),
-        }
-    }
-
-    /// What each wildcard matched, from the left, if the whole path matches.
-    pub(super) fn captures(&self, path: &str) -> Option<Vec<String>> {
-        let texts = |found: Captures<'_>| {
-            let parts = found.iter().skip(1);
-            parts.map(|part| part.map_or_else(String::new, |part| part.as_str().to_owned())).collect()
-        };
-        self.0.captures(path).map(texts)
     }
 }
 

@@ -1,8 +1,9 @@
-//! file.read: shows a file: text by lines, images as images, anything as base64.
+//! file.read: shows a file: text of any encoding by lines, images as images, anything as base64.
 //!
 //! The tool cuts its own output, because only it can say at which line to go on.
 
 mod lines;
+mod sample;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +12,7 @@ use crate::hygiene::Looked;
 use crate::media::picture;
 use crate::run::OUTPUTS;
 use crate::scene::Scene;
+use crate::text_encoding::{self, TextEncoding};
 use crate::tool::{Blocking, Reply, Tool};
 use crate::tools::declare;
 use base64::Engine as _;
@@ -32,9 +34,11 @@ use std::sync::Arc;
 /// Files up to this size are taken in whole, so that what is shown and what is hashed are the same bytes.
 const HASH_MAX: u64 = 16 << 20;
 /// How much of a larger file is looked at to tell what it is.
-const START: u64 = 512;
+const START: u64 = text_encoding::START as u64;
 /// Larger files are not given as base64.
 const BASE64_MAX: u64 = 10 << 20;
+/// What is no text and no format that is known.
+const UNKNOWN: Binary = Binary { name: "binary", mime: "application/octet-stream" };
 /// More than any reply that this tool gives.
 const OUTPUT_MAX: usize = 16 << 20;
 
@@ -64,7 +68,7 @@ fn spec() -> ToolSpec {
     declare(
         "file.read",
         "Read a file. Returns text with line numbers, up to 2000 lines or 50 KB at a time; if there is more, the last \
-         line gives the offset to continue with. Returns PNG, JPEG, GIF, WebP, TIFF and BMP files as images. Read a file \
+         line gives the offset to continue with. Decodes UTF-16 and other encodings, and names them. Returns PNG, JPEG, GIF, WebP, TIFF and BMP files as images. Read a file \
          before you edit or overwrite it.",
     )
     .hint("cat view show open head lines text image photo")
@@ -73,11 +77,11 @@ fn spec() -> ToolSpec {
         "properties": {
             "path": {"type": "string", "description": "File to read, absolute or relative to the project root"},
             "offset": {"type": "integer", "minimum": 1, "description": "First line to show, counted from 1"},
-            "limit": {"type": "integer", "minimum": 1, "description": "Maximum number of lines (default 2000)"},
+            "limit": {"type": "integer", "minimum": 1, "description": "Number of lines (default and maximum 2000)"},
             "encoding": {
                 "type": "string",
                 "enum": ["utf8", "base64"],
-                "description": "base64 returns the whole file, also a binary one, up to 10 MB (default utf8)"
+                "description": "utf8 returns text, whatever the file's own encoding; base64 returns the whole file, also a binary one, up to 10 MB (default utf8)"
             },
             "line_numbers": {"type": "boolean", "default": true, "description": "Number the lines like cat -n"}
         },
@@ -196,12 +200,22 @@ fn base64(subject: &Subject<'_>, mut file: File, args: &Args) -> Result<Reply, C
 fn shown(subject: &Subject<'_>, mut file: File, args: &Args) -> Result<Reply, CallError> {
     let mut start = Vec::new();
     subject.take(&mut file, if subject.meta.len() > HASH_MAX { START } else { HASH_MAX }, &mut start)?;
-    match detect(&start) {
-        None if start.is_empty() => Ok(empty(subject)),
-        None => text(subject, file, &start, args),
-        Some(found) if found.mime.starts_with("image/") => image(subject, file, start, found),
-        Some(found) if found.name == "PDF" => Ok(pdf(subject, found)),
-        Some(found) => Err(binary(subject, found)),
+    if start.is_empty() {
+        return Ok(empty(subject));
+    }
+    let binary_format = detect(&start);
+    // Two letters are not enough to tell a bitmap.
+    if binary_format.is_none_or(|found| matches!(found.name, "binary" | "BMP")) {
+        let is_all = subject.meta.len() <= HASH_MAX;
+        let encoding = if is_all { TextEncoding::detect(&start) } else { sample::detect(subject, &file, &start)? };
+        if let Some(encoding) = encoding {
+            return text(subject, (file, start), args, encoding);
+        }
+    }
+    match binary_format.unwrap_or(UNKNOWN) {
+        found if found.mime.starts_with("image/") => image(subject, file, start, found),
+        found if found.name == "PDF" => Ok(pdf(subject, found)),
+        found => Err(binary(subject, found)),
     }
 }
 
@@ -233,44 +247,68 @@ fn image(subject: &Subject<'_>, mut file: File, start: Vec<u8>, found: Binary) -
     Ok(reply)
 }
 
-fn text(subject: &Subject<'_>, mut file: File, start: &[u8], args: &Args) -> Result<Reply, CallError> {
+fn text(
+    subject: &Subject<'_>,
+    (mut file, start): (File, Vec<u8>),
+    args: &Args,
+    encoding: TextEncoding,
+) -> Result<Reply, CallError> {
     let window = Window {
         first: args.offset.unwrap_or(1),
-        limit: args.limit.unwrap_or(lines::LINES_DEFAULT),
+        limit: args.limit.unwrap_or(lines::LINES_MAX).min(lines::LINES_MAX),
         form: if args.line_numbers { Form::Numbered } else { Form::Plain },
     };
     // A size may lie (in /proc it is 0) or be outgrown, so the file's own end decides what is all of it.
     let mut beyond = Vec::new();
     subject.take(&mut file, 1, &mut beyond)?;
     let complete = beyond.is_empty();
-    let page = lines::page(start.chain(beyond.as_slice()).chain(file), subject, window)?;
+    let page = lines::page(start.chain(beyond.as_slice()).chain(file), encoding, subject, window)?;
     if complete {
         let whole = page.is_whole();
-        let sighting = Sighting { whole, ..crate::seen::whole(start, files::mtime_ns(&subject.meta)) };
+        let sighting = Sighting { whole, ..crate::seen::whole(&start, files::mtime_ns(&subject.meta)) };
         subject.scene.seen().note(&subject.place.real, sighting);
     } else {
         subject.note_part();
     }
-    Ok(leaf(subject, page))
+    Ok(leaf(subject, page, encoding, window.form))
 }
 
 /// The reply that shows a page.
-fn leaf(subject: &Subject<'_>, page: Page) -> Reply {
+fn leaf(subject: &Subject<'_>, page: Page, encoding: TextEncoding, form: Form) -> Reply {
     let shown = &subject.place.shown;
-    let mut data = json!({"path": shown, "first_line": page.first, "last_line": page.last});
+    let mut data = json!({
+        "path": shown, "first_line": page.first, "last_line": page.last, "encoding": encoding.name()
+    });
+    if encoding.has_bom() {
+        data["bom"] = true.into();
+    }
     match page.rest {
         lines::Rest::Nothing => data["total_lines"] = page.last.into(),
         lines::Rest::Counted(total) => data["total_lines"] = total.into(),
         lines::Rest::Uncounted => {}
     }
-    let note = page.note();
+    let said = (!encoding.is_utf8()).then(|| format!("encoding {}; edits keep it", encoding.title()));
+    let garbled =
+        page.is_garbled.then(|| format!("bytes that are not valid {} are shown as \u{fffd}", encoding.name()));
+    let cut = page.note();
+    let mut warnings: Vec<String> = Vec::new();
     let mut text = page.text;
-    if let Some(note) = &note {
+    let mut add = |line: &str| {
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        text.push_str(note);
+        text.push_str(line);
+    };
+    for note in said.into_iter().chain(garbled) {
+        match form {
+            Form::Numbered => add(&format!("[{note}]")),
+            // The text alone, for programs.
+            Form::Plain => warnings.push(note),
+        }
     }
-    let whole = note.is_some().then(|| shown.clone());
-    Reply { whole, ..Reply::text(text).data(data) }
+    if let Some(note) = &cut {
+        add(note);
+    }
+    let whole = cut.is_some().then(|| shown.clone());
+    Reply { warnings, whole, ..Reply::text(text).data(data) }
 }

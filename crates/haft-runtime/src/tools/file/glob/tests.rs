@@ -146,7 +146,7 @@ fn more_matches_than_can_be_named_are_counted() {
     assert!(reply.text.len() <= 102_400 && names.iter().all(|line| line.ends_with(".txt  0B")), "{}", reply.text);
     let shown = names.len();
     assert_eq!(*note, format!("[the newest {shown} of 10003 files; narrow the pattern to see the others]"));
-    let complete = reply.complete.unwrap();
+    let complete = reply.whole_text.unwrap();
     assert_eq!(complete.lines().count(), MAX_FILES + 1);
     insta::assert_snapshot!(complete.lines().next_back().unwrap(), @"[the newest 10000 of 10003 files; narrow the pattern to see the others]");
     let data = reply.data.unwrap();

@@ -215,7 +215,7 @@ fn output_is_cut_between_lines_and_the_rest_is_counted_and_kept() {
         assert!(reply.text.len() <= 51_200 && reply.text.len() > 50_900, "{}", reply.text.len());
         let more = if mode == "content" { "more matches" } else { "more" };
         assert_eq!(*note, format!("[{} {kind}{} {more}; narrow the search]", shown.len(), 400 - shown.len()));
-        let complete = reply.complete.unwrap();
+        let complete = reply.whole_text.unwrap();
         assert_eq!(complete.lines().count(), 301);
         assert!(complete.ends_with(&format!("[300 {kind}100 {more}; raise head_limit or narrow the search]")));
     }

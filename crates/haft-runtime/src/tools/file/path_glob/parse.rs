@@ -88,28 +88,18 @@ fn name_length(text: &str) -> Option<usize> {
     rest[end..].starts_with(":]").then_some(end + 4)
 }
 
-/// Whether wildcards are groups of the regular expression.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Groups {
-    /// They are not.
-    None,
-    /// Each is one.
-    Capturing,
-}
-
 /// A glob without braces, read.
 pub(super) struct Parsed {
     /// What it is as a regular expression.
     pub(super) regex: String,
     /// The literal text that it ends with.
     pub(super) end: String,
-    groups: Groups,
 }
 
 impl Parsed {
     /// Reads a glob without braces.
-    pub(super) fn of(glob: &str, groups: Groups) -> Result<Self, String> {
-        let mut parsed = Self { regex: String::new(), end: String::new(), groups };
+    pub(super) fn of(glob: &str) -> Result<Self, String> {
+        let mut parsed = Self { regex: String::new(), end: String::new() };
         let (mut rest, mut at_name) = (glob, true);
         while let Some(c) = rest.chars().next() {
             let length = match c {
@@ -143,14 +133,7 @@ impl Parsed {
     /// Adds a wildcard of this length, and returns it.
     fn wildcard(&mut self, regex: &str, length: usize) -> usize {
         self.end.clear();
-        match self.groups {
-            Groups::None => self.regex.push_str(regex),
-            Groups::Capturing => {
-                self.regex.push('(');
-                self.regex.push_str(regex);
-                self.regex.push(')');
-            }
-        }
+        self.regex.push_str(regex);
         length
     }
 

@@ -96,13 +96,3 @@ fn directories_count_where_they_are_asked_for() {
     assert!(matches(Extent::PathOrDirectory, "x/d/a") && matches(Extent::PathOrDirectory, "d"));
     assert!(!matches(Extent::PathOrDirectory, "x/dd/a"));
 }
-
-#[test]
-fn wildcards_are_remembered() {
-    let caught = |glob: &str, path: &str| CapturingGlob::new(glob).unwrap().captures(path);
-    assert_eq!(caught("*.txt", "a.txt"), Some(vec!["a".into()]));
-    assert_eq!(caught("*.txt", "d/a.txt"), None);
-    assert_eq!(caught("**/[ab]?.txt", "d/e/aé.txt"), Some(vec!["d/e/".into(), "a".into(), "é".into()]));
-    assert_eq!(caught("**/*.txt", "a.txt"), Some(vec![String::new(), "a".into()]));
-    assert!(CapturingGlob::new("*.{a,b}").is_err());
-}

@@ -1,22 +1,28 @@
 //! Pages of text: some lines out of a stream of any length, in bounded memory.
 //!
-//! What lies before the page is passed over without being looked at, so only the lines shown have to be
-//! UTF-8, and the millionth line of a huge file costs one pass of a byte search.
+//! What lies before the page is passed over without being looked at, so the millionth line of a huge file costs one pass of
+//! a byte search.
 
 use super::Subject;
+use crate::text_encoding::TextEncoding;
 use haft_core::CallError;
+use haft_core::preview::size;
 use memchr::{memchr, memchr_iter};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
 
 /// How much is read at once; the call can be stopped between two pieces.
 const PIECE: usize = 256 << 10;
-/// How many lines a page has unless the caller says otherwise.
-pub(super) const LINES_DEFAULT: u64 = 2000;
+/// How many lines a page has at most, which is also how many it has unless the caller wants fewer.
+pub(super) const LINES_MAX: u64 = 2000;
 /// How much text a page has at most, line numbers included.
 pub(super) const BYTES_MAX: usize = 51_200;
 /// The rest of a larger file is not counted.
 const COUNT_MAX: u64 = 64 << 20;
+
+/// Lines that begin further on are not looked for.
+const PASS_MAX: u64 = 4 << 30;
 
 /// How lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +55,23 @@ pub(super) enum Rest {
     Uncounted,
 }
 
+/// A line that is longer than a page, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Broken {
+    /// How much of it is shown.
+    shown: usize,
+    /// How long it is, if that was found out.
+    whole: Option<u64>,
+}
+
+impl Broken {
+    /// What is missing of it.
+    fn note(self, line: u64) -> String {
+        let of = self.whole.map(|whole| format!(" of {whole}")).unwrap_or_default();
+        format!("line {line} is cut after {}{of} bytes (a shell shows the rest: `cut -b`, `tail -c`); ", self.shown)
+    }
+}
+
 /// Some lines of a text.
 #[derive(Debug)]
 pub(super) struct Page {
@@ -58,8 +81,10 @@ pub(super) struct Page {
     pub(super) first: u64,
     /// The number of the last.
     pub(super) last: u64,
-    /// How many bytes of the last line are shown, if it was too long for a page.
-    pub(super) broken: Option<usize>,
+    /// How much of the last line is shown, if it was too long for a page.
+    pub(super) broken: Option<Broken>,
+    /// Whether some bytes could not be decoded.
+    pub(super) is_garbled: bool,
     /// What follows.
     pub(super) rest: Rest,
 }
@@ -73,7 +98,7 @@ impl Page {
     /// What is missing and how to get it, if anything follows.
     pub(super) fn note(&self) -> Option<String> {
         let Self { first, last, .. } = self;
-        let broken = self.broken.map(|bytes| format!("line {last} is cut after {bytes} bytes; ")).unwrap_or_default();
+        let broken = self.broken.map(|broken| broken.note(*last)).unwrap_or_default();
         let next = last + 1;
         match self.rest {
             Rest::Nothing => None,
@@ -91,31 +116,51 @@ impl Page {
 }
 
 /// Reads one page. A text without any lines is the caller's affair.
-pub(super) fn page(source: impl Read, subject: &Subject<'_>, window: Window) -> Result<Page, CallError> {
-    let mut stream = Stream { source: BufReader::with_capacity(PIECE, source), subject, at: 0, ends: 0, open: false };
+pub(super) fn page(
+    source: impl Read,
+    encoding: TextEncoding,
+    subject: &Subject<'_>,
+    window: Window,
+) -> Result<Page, CallError> {
+    let source = BufReader::with_capacity(PIECE, encoding.reader(source));
+    let mut stream = Stream { source, subject, at: 0, ends: 0, open: false };
     stream.pass(window.first - 1)?;
     if stream.piece()?.is_empty() {
         return Err(past_end(subject, window.first, stream.lines()));
     }
-    let mut page =
-        Page { text: String::new(), first: window.first, last: window.first - 1, broken: None, rest: Rest::Nothing };
+    let mut page = Page {
+        text: String::new(),
+        first: window.first,
+        last: window.first - 1,
+        broken: None,
+        is_garbled: false,
+        rest: Rest::Nothing,
+    };
     let mut line = Vec::new();
     while page.has_room_for_lines(window.limit) {
         let prefix = prefix(window.form, page.last + 1);
-        let start = stream.at;
         let fit = stream.line(BYTES_MAX.saturating_sub(page.text.len() + prefix.len()), &mut line)?;
         if fit == Fit::Nothing || (fit == Fit::Part && !page.text.is_empty()) {
             break;
         }
-        let text = decode(&line, fit).map_err(|at| not_text(subject, start + at))?;
+        let text = decode(&line, fit);
+        // In UTF-8 the character may stand in the file itself.
+        page.is_garbled |= match &text {
+            Cow::Owned(_) => true,
+            Cow::Borrowed(text) => !encoding.is_utf8() && text.contains(char::REPLACEMENT_CHARACTER),
+        };
         page.last += 1;
-        let _ = write!(page.text, "{prefix}{}", dressed(text, window.form, page.last).as_ref());
+        let _ = write!(page.text, "{prefix}{}", dressed(&text, window.form, page.last).as_ref());
         if fit == Fit::Part {
-            page.broken = Some(text.len());
+            let whole = stream.rest_of_line()?.map(|rest| rest + line.len() as u64);
+            page.broken = Some(Broken { shown: text.len(), whole });
             break;
         }
     }
     page.rest = stream.rest()?;
+    if page.broken.is_some() && page.rest == Rest::Nothing {
+        page.rest = Rest::Counted(stream.lines());
+    }
     Ok(page)
 }
 
@@ -127,7 +172,7 @@ fn prefix(form: Form, number: u64) -> String {
 }
 
 /// The line as the form wants it.
-fn dressed(line: &str, form: Form, number: u64) -> std::borrow::Cow<'_, str> {
+fn dressed(line: &str, form: Form, number: u64) -> Cow<'_, str> {
     if form == Form::Plain {
         return line.into();
     }
@@ -138,16 +183,12 @@ fn dressed(line: &str, form: Form, number: u64) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// The line as text; a character that the cut went through is left out. Otherwise the place of the first
-/// byte that is not UTF-8.
-fn decode(line: &[u8], fit: Fit) -> Result<&str, u64> {
-    match std::str::from_utf8(line) {
-        Ok(text) => Ok(text),
-        Err(error) if fit == Fit::Part && error.error_len().is_none() => {
-            Ok(line.utf8_chunks().next().map_or("", |chunk| chunk.valid()))
-        }
-        Err(error) => Err(error.valid_up_to() as u64),
-    }
+/// The line as text. Bytes that are not UTF-8 become U+FFFD; a character that the cut went through is left out.
+fn decode(line: &[u8], fit: Fit) -> Cow<'_, str> {
+    let goes_on = |bytes: &&[u8]| std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none());
+    let last = line.utf8_chunks().last().map(|chunk| chunk.invalid()).filter(goes_on);
+    let cut = last.filter(|_| fit == Fit::Part).map_or(0, <[u8]>::len);
+    String::from_utf8_lossy(&line[..line.len() - cut])
 }
 
 /// How much of a line was read.
@@ -186,6 +227,9 @@ impl<R: Read> Stream<'_, R> {
     fn pass(&mut self, lines: u64) -> Result<(), CallError> {
         let mut left = lines;
         while left > 0 {
+            if self.at > PASS_MAX {
+                return Err(too_far(self.subject, lines + 1));
+            }
             let piece = self.piece()?;
             let ends = memchr_iter(b'\n', piece).count() as u64;
             // Counting is much faster than stopping at every line end, so only the last piece is searched.
@@ -239,16 +283,44 @@ impl<R: Read> Stream<'_, R> {
         self.ends + u64::from(self.open)
     }
 
-    /// What is still to come; a text that is not too large is counted to its end.
+    /// How much of the line is still to come, without its end; unknown if that is too much to be counted.
+    fn rest_of_line(&mut self) -> Result<Option<u64>, CallError> {
+        let from = self.at;
+        loop {
+            let piece = self.piece()?;
+            let end = memchr(b'\n', piece);
+            let length = end.unwrap_or(piece.len());
+            let is_over = end.is_some() || length == 0;
+            self.advance(length, 0);
+            if is_over {
+                return Ok(Some(self.at - from));
+            }
+            if self.at > COUNT_MAX {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// What is still to come; a text that is not too large is counted to its end, unless it grows all the while.
     fn rest(&mut self) -> Result<Rest, CallError> {
         if self.piece()?.is_empty() {
             return Ok(Rest::Nothing);
         }
-        if self.subject.meta.len() > COUNT_MAX {
-            return Ok(Rest::Uncounted);
+        while self.at <= COUNT_MAX && self.subject.meta.len() <= COUNT_MAX {
+            if self.piece()?.is_empty() {
+                return Ok(Rest::Counted(self.lines()));
+            }
+            self.pass_piece()?;
         }
-        self.pass(u64::MAX)?;
-        Ok(Rest::Counted(self.lines()))
+        Ok(Rest::Uncounted)
+    }
+
+    /// Goes past what is read already.
+    fn pass_piece(&mut self) -> Result<(), CallError> {
+        let piece = self.piece()?;
+        let (length, ends) = (piece.len(), memchr_iter(b'\n', piece).count() as u64);
+        self.advance(length, ends);
+        Ok(())
     }
 }
 
@@ -257,7 +329,8 @@ fn past_end(subject: &Subject<'_>, offset: u64, lines: u64) -> CallError {
     CallError::invalid(format!("{} has {lines} {noun}; line {offset} is past its end", subject.place.shown))
 }
 
-fn not_text(subject: &Subject<'_>, at: u64) -> CallError {
-    CallError::failed(format!("{} is not UTF-8 text: the byte at offset {at} begins no character", subject.place.shown))
-        .hint("read it with encoding base64")
+fn too_far(subject: &Subject<'_>, line: u64) -> CallError {
+    let most = size(usize::try_from(PASS_MAX).unwrap_or(usize::MAX));
+    CallError::failed(format!("line {line} of {} does not begin within its first {most}", subject.place.shown))
+        .hint("read it in a shell, with `tail -c` or `sed -n`")
 }

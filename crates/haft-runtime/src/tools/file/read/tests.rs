@@ -7,6 +7,7 @@ use haft_core::ErrorKind;
 use serde_json::Value;
 use std::fmt::Write as _;
 
+mod encodings;
 mod images;
 
 fn act(stage: &Stage, args: Value) -> Result<Reply, CallError> {
@@ -61,6 +62,47 @@ fn a_page_says_where_to_go_on() {
 }
 
 #[test]
+fn no_page_has_more_lines_than_the_maximum() {
+    let stage = Stage::new();
+    stage.file("a.txt", lines(5400));
+    let reply = act(&stage, json!({"path": "a.txt", "limit": 2001})).unwrap();
+    assert!(reply.text.ends_with("  2000\tline 2000\n[lines 1-2000 of 5400; line 2001 comes next]"));
+}
+
+#[test]
+fn a_sparse_file_of_a_terabyte_is_not_read_to_its_end() {
+    let stage = Stage::new();
+    let sparse = stage.file("sparse", "one\ntwo\n");
+    std::fs::File::options().write(true).open(sparse).unwrap().set_len(1 << 40).unwrap();
+    // Nothing but NUL: binary as soon as it is in what is looked at first.
+    assert_eq!(act(&stage, json!({"path": "sparse"})).unwrap_err().message, "sparse is a binary file (1024.0GB)");
+    let long = stage.file("long", "line\n".repeat(200));
+    std::fs::File::options().write(true).open(long).unwrap().set_len(1 << 40).unwrap();
+    let reply = act(&stage, json!({"path": "long", "limit": 200})).unwrap();
+    assert!(reply.text.ends_with("   200\tline\n[lines 1-200; the file goes on; line 201 comes next]"));
+}
+
+#[test]
+fn a_file_that_grows_while_it_is_read_has_an_end() {
+    let stage = Stage::new();
+    let path = stage.file("log", "line\n");
+    let halt = Halt::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut file = std::fs::File::options().append(true).open(&path).unwrap();
+            while halt.check().is_ok() && file.metadata().unwrap().len() < 256 << 20 {
+                std::io::Write::write_all(&mut file, &b"line\n".repeat(20_000)).unwrap();
+            }
+        });
+        for _ in 0..5 {
+            let reply = act(&stage, json!({"path": "log", "limit": 1}));
+            assert!(reply.unwrap().text.starts_with("     1\tline\n"));
+        }
+        halt.cancel();
+    });
+}
+
+#[test]
 fn an_offset_past_the_end_names_the_number_of_lines() {
     let stage = Stage::new();
     stage.file("a.txt", "one\ntwo");
@@ -86,8 +128,10 @@ fn a_line_longer_than_a_page_is_cut_between_characters() {
     stage.file("last.txt", "日".repeat(100_000));
     stage.file("more.txt", format!("{}\nnext\n", "日".repeat(100_000)));
     let text = |path: &str| act(&stage, json!({"path": path})).unwrap().text;
-    assert!(text("last.txt").ends_with("日\n[line 1 is cut after 51192 bytes; lines 1-1 of 1]"));
-    assert!(text("more.txt").ends_with("日\n[line 1 is cut after 51192 bytes; lines 1-1 of 2; line 2 comes next]"));
+    assert!(text("last.txt").ends_with(
+        "日\n[line 1 is cut after 51192 of 300000 bytes (a shell shows the rest: `cut -b`, `tail -c`); lines 1-1 of 1]"
+    ));
+    assert!(text("more.txt").ends_with("日\n[line 1 is cut after 51192 of 300000 bytes (a shell shows the rest: `cut -b`, `tail -c`); lines 1-1 of 2; line 2 comes next]"));
     assert_eq!(overwrite(&stage, "last.txt"), "only a part of last.txt has been read in this session");
 }
 
@@ -121,7 +165,6 @@ fn what_is_not_text_is_named() {
     let stage = Stage::new();
     stage.file("a.out", b"\x7fELF\x02\0\0\0");
     stage.file("b.dat", b"a\0b");
-    stage.file("c.txt", [lines(100).as_bytes(), b"caf\xe9\n"].concat());
     stage.file("d.pdf", b"%PDF-1.7 ...");
     stage.file("empty", "");
     rustix::fs::mkfifoat(rustix::fs::CWD, stage.root().join("fifo"), rustix::fs::Mode::RUSR).unwrap();
@@ -130,26 +173,16 @@ fn what_is_not_text_is_named() {
         Ok(reply) => reply.text,
         Err(CallError { message, hint, .. }) => format!("{message} / {}", hint.unwrap_or_default()),
     };
-    let said = ["a.out", "b.dat", "c.txt", "d.pdf", "empty", "fifo", "dir", "none"].map(say).join("\n");
+    let said = ["a.out", "b.dat", "d.pdf", "empty", "fifo", "dir", "none"].map(say).join("\n");
     insta::assert_snapshot!(said, @r"
     a.out is a binary file (ELF, 8B) / read it with encoding base64
     b.dat is a binary file (3B) / read it with encoding base64
-    c.txt is not UTF-8 text: the byte at offset 795 begins no character / read it with encoding base64
     PDF document, 12B; its text cannot be shown here: extract it in a shell with pdftotext, or read the file with encoding base64
     File exists but is empty
     fifo: not a regular file / 
     dir is a directory / list it with file.list, or `ls` in a shell
     none does not exist / 
     ");
-}
-
-#[test]
-fn what_lies_before_the_page_need_not_be_text() {
-    let stage = Stage::new();
-    stage.file("c.txt", [lines(100).as_bytes(), b"caf\xe9\nend\n"].concat());
-    let text = |offset: u64| act(&stage, json!({"path": "c.txt", "offset": offset, "limit": 1})).unwrap().text;
-    assert_eq!(text(102), "   102\tend\n");
-    assert!(text(1).starts_with("     1\tline 1\n"));
 }
 
 #[test]
@@ -196,4 +229,19 @@ fn the_origin_of_data_is_told() {
     let labels = |path: &str| act(&stage, json!({"path": path})).unwrap().labels;
     assert_eq!(labels(".env"), [Label::Sensitive]);
     assert_eq!(labels(stage.outside().join("id_rsa").to_str().unwrap()), [Label::Outside, Label::Sensitive]);
+}
+
+#[test]
+fn reading_takes_time_in_proportion_to_what_lies_before_the_page() {
+    let stage = Stage::new();
+    for count in [100_000, 800_000] {
+        stage.file(&count.to_string(), lines(count));
+        let wide: Vec<u8> = lines(count / 4).encode_utf16().flat_map(u16::to_be_bytes).collect();
+        stage.file(&format!("wide{count}"), wide);
+    }
+    crate::testing::assert_linear(100_000, |count| {
+        let read = |path: String, line: usize| act(&stage, json!({"path": path, "offset": line})).unwrap().text;
+        assert!(read(count.to_string(), count).contains(&format!("line {count}\n")));
+        assert!(read(format!("wide{count}"), count / 4).contains(&format!("line {}\n", count / 4)));
+    });
 }
