@@ -1,10 +1,17 @@
 //! The names an expression may use.
 
-use super::Fault;
-use super::value::Value::{self, Int, Real};
-use super::value::{infix, negated};
+use super::arithmetic::{exact_root, infix, modular_power, negated};
+use super::logarithm;
+use super::value::Value::{self, Fraction, Int, Real};
+use super::value::{decimal, knows_units, power_of_ten};
+use super::{Budget, Fault};
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_rational::BigRational;
+use num_traits::{Signed, ToPrimitive, Zero};
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
+use std::slice;
 
 /// Named numbers.
 pub(super) const CONSTANTS: &[(&str, f64)] = &[
@@ -16,6 +23,9 @@ pub(super) const CONSTANTS: &[(&str, f64)] = &[
     ("infinity", f64::INFINITY),
     ("huge", f64::INFINITY),
 ];
+
+/// A number is rounded to so many digits after the point, or before it.
+const ROUND_MAX: i64 = 1000;
 
 /// A named operation.
 #[derive(Debug)]
@@ -31,37 +41,47 @@ pub(super) struct Function {
 enum Work {
     /// On one double.
     One(fn(f64) -> f64),
+    /// On one angle.
+    Angle(fn(f64) -> f64),
     /// On two doubles.
     Two(fn(f64, f64) -> f64),
+    /// The root of this degree.
+    Root(u32, fn(f64) -> f64),
     /// To a whole number; integers are left alone.
-    Whole(fn(f64) -> f64),
+    Whole(fn(&BigRational) -> BigRational),
     /// On anything.
-    Any(fn(&[Value]) -> Result<Value, Fault>),
+    Any(fn(&[Value], &mut Budget) -> Result<Value, Fault>),
+}
+
+const fn function(name: &'static str, takes: RangeInclusive<usize>, work: Work) -> Function {
+    Function { name, takes, work }
 }
 
 const fn one(name: &'static str, work: fn(f64) -> f64) -> Function {
-    Function { name, takes: 1..=1, work: Work::One(work) }
+    function(name, 1..=1, Work::One(work))
 }
 
-const fn two(name: &'static str, work: fn(f64, f64) -> f64) -> Function {
-    Function { name, takes: 2..=2, work: Work::Two(work) }
+const fn angle(name: &'static str, work: fn(f64) -> f64) -> Function {
+    function(name, 1..=1, Work::Angle(work))
 }
 
-const fn whole(name: &'static str, work: fn(f64) -> f64) -> Function {
-    Function { name, takes: 1..=1, work: Work::Whole(work) }
+const fn whole_number(name: &'static str, work: fn(&BigRational) -> BigRational) -> Function {
+    function(name, 1..=1, Work::Whole(work))
 }
 
-const fn any(name: &'static str, takes: RangeInclusive<usize>, work: fn(&[Value]) -> Result<Value, Fault>) -> Function {
-    Function { name, takes, work: Work::Any(work) }
+type Anything = fn(&[Value], &mut Budget) -> Result<Value, Fault>;
+
+const fn any(name: &'static str, takes: RangeInclusive<usize>, work: Anything) -> Function {
+    function(name, takes, Work::Any(work))
 }
 
 /// Every function.
 pub(super) const FUNCTIONS: &[Function] = &[
-    one("sqrt", f64::sqrt),
-    one("cbrt", f64::cbrt),
-    one("sin", f64::sin),
-    one("cos", f64::cos),
-    one("tan", f64::tan),
+    function("sqrt", 1..=1, Work::Root(2, f64::sqrt)),
+    function("cbrt", 1..=1, Work::Root(3, f64::cbrt)),
+    angle("sin", f64::sin),
+    angle("cos", f64::cos),
+    angle("tan", f64::tan),
     one("asin", f64::asin),
     one("acos", f64::acos),
     one("atan", f64::atan),
@@ -69,25 +89,33 @@ pub(super) const FUNCTIONS: &[Function] = &[
     one("cosh", f64::cosh),
     one("tanh", f64::tanh),
     one("exp", f64::exp),
-    one("ln", |x| positive(x).ln()),
-    one("log2", |x| positive(x).log2()),
-    one("log10", |x| positive(x).log10()),
     one("rad", f64::to_radians),
     one("deg", f64::to_degrees),
-    two("atan2", f64::atan2),
-    two("hypot", f64::hypot),
-    whole("floor", f64::floor),
-    whole("ceil", f64::ceil),
-    whole("trunc", f64::trunc),
+    function("atan2", 2..=2, Work::Two(f64::atan2)),
+    whole_number("floor", BigRational::floor),
+    whole_number("ceil", BigRational::ceil),
+    whole_number("trunc", BigRational::trunc),
+    any("hypot", 2..=2, hypot),
+    any("ln", 1..=1, |args, _| logarithm::natural(&args[0])),
+    any("log2", 1..=1, |args, budget| logarithm::to_base("log2", &args[0], &Value::small(2), budget)),
+    any("log10", 1..=1, |args, budget| logarithm::to_base("log10", &args[0], &Value::small(10), budget)),
+    any("log", 1..=2, |args, budget| match args {
+        [x, base] => logarithm::to_base("log", x, base, budget),
+        _ => logarithm::natural(&args[0]),
+    }),
     any("round", 1..=2, round),
-    any("log", 1..=2, log),
-    any("abs", 1..=1, |args| Ok(if args[0].real() < 0.0 { negated(args[0]) } else { args[0] })),
-    any("pow", 2..=2, |args| infix("^", args[0], args[1])),
+    any("abs", 1..=1, |args, _| Ok(if args[0].is_negative() { negated(&args[0]) } else { args[0].clone() })),
+    any("pow", 2..=3, power),
     any("mod", 2..=2, floored_remainder),
-    any("min", 1..=usize::MAX, |args| Ok(pick(args, Ordering::Less))),
-    any("max", 1..=usize::MAX, |args| Ok(pick(args, Ordering::Greater))),
-    any("gcd", 1..=usize::MAX, |args| integers("gcd", args)?.into_iter().try_fold(Int(0), gcd)),
-    any("lcm", 1..=usize::MAX, |args| integers("lcm", args)?.into_iter().try_fold(Int(1), lcm)),
+    any("min", 1..=usize::MAX, |args, _| Ok(pick(args, Ordering::Less))),
+    any("max", 1..=usize::MAX, |args, _| Ok(pick(args, Ordering::Greater))),
+    any("gcd", 1..=usize::MAX, |args, budget| {
+        integers("gcd", args)?.iter().try_fold(BigInt::zero(), |a, b| gcd(&a, b, budget)).map(Int)
+    }),
+    any("lcm", 1..=usize::MAX, |args, budget| {
+        let args = integers("lcm", args)?;
+        args.iter().try_fold(Value::small(1), |a, b| lcm(a.int().unwrap_or_default(), b, budget))
+    }),
 ];
 
 impl Function {
@@ -106,90 +134,145 @@ impl Function {
     }
 
     /// Applies it. There are as many arguments as it takes.
-    pub(super) fn apply(&self, args: &[Value]) -> Result<Value, Fault> {
-        let what = || {
-            let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-            format!("{}({}) is not a real number", self.name, args.join(", "))
-        };
+    pub(super) fn apply(&self, args: &[Value], budget: &mut Budget) -> Result<Value, Fault> {
         match self.work {
-            Work::One(work) => Value::from_real(work(args[0].real()), what),
-            Work::Two(work) => Value::from_real(work(args[0].real(), args[1].real()), what),
-            Work::Whole(work) => match args[0] {
-                Int(_) => Ok(args[0]),
-                Real(real) => Value::from_real(work(real), what),
-            },
-            Work::Any(work) => work(args),
+            Work::One(work) => self.result(work(args[0].double()?), args),
+            Work::Angle(work) => self.result(work(self.angle(&args[0])?), args),
+            Work::Two(work) => self.result(work(args[0].double()?, args[1].double()?), args),
+            Work::Root(degree, work) => self.root(&args[0], degree, work, budget),
+            Work::Whole(work) => whole(&args[0], work),
+            Work::Any(work) => work(args, budget),
         }
     }
-}
 
-/// A logarithm of zero is no number either, though a double calls it infinite.
-fn positive(x: f64) -> f64 {
-    if x > 0.0 { x } else { f64::NAN }
-}
-
-/// Halves go away from zero.
-fn round(args: &[Value]) -> Result<Value, Fault> {
-    let (value, digits) = (args[0], args.get(1).map_or(Some(0), |digits| digits.int()));
-    let digits = digits.and_then(|digits| i32::try_from(digits).ok()).filter(|digits| digits.abs() <= 15);
-    let Some(digits) = digits else {
-        return Err(Fault::undefined(format!("{} is not a number of digits between -15 and 15", args[1])));
-    };
-    if digits >= 0 && matches!(value, Int(_)) {
-        return Ok(value);
+    fn result(&self, real: f64, args: &[Value]) -> Result<Value, Fault> {
+        let what = || called(self.name, args);
+        if args.iter().any(Value::is_infinite) { Value::from_real(real, what) } else { Value::from_finite(real, what) }
     }
-    let scale = 10_f64.powi(digits.abs());
-    let real = value.real();
-    let near = if digits >= 0 { (real * scale).round() / scale } else { (real / scale).round() * scale };
-    // A number too large to be scaled has no digits after the point.
-    Value::from_real(if near.is_finite() { near } else { real }, || format!("round({value}) is not a real number"))
+
+    /// An angle, unless its double may be turns away from it.
+    fn angle(&self, value: &Value) -> Result<f64, Fault> {
+        let real = value.double()?;
+        let same =
+            || BigRational::from_float(real).is_some_and(|near| value.exact().is_some_and(|exact| exact == near));
+        if knows_units(real) || real.is_infinite() || same() {
+            return Ok(real);
+        }
+        let shown = called(self.name, slice::from_ref(value));
+        Err(Fault::undefined(format!(
+            "{shown} has no digit that is right: the angle is too large for double precision"
+        )))
+    }
+
+    fn root(&self, value: &Value, degree: u32, work: fn(f64) -> f64, budget: &mut Budget) -> Result<Value, Fault> {
+        let Some(exact) = value.exact() else { return self.result(work(value.double()?), slice::from_ref(value)) };
+        if let Some(root) = exact_root(&exact, degree, budget)? {
+            return Value::ratio(root);
+        }
+        let (mantissa, exponent) = logarithm::scaled(&exact);
+        // The power of two that is taken out is one whose root is a power of two.
+        let over = exponent.rem_euclid(i64::from(degree));
+        let root = work(mantissa * 2_f64.powi(i32::try_from(over).unwrap_or_default()));
+        let exponent = (exponent - over) / i64::from(degree);
+        let power = 2_f64.powi(i32::try_from(exponent).unwrap_or(i32::MAX));
+        self.result(root * power, slice::from_ref(value))
+    }
 }
 
-/// Natural, unless a base is given.
-fn log(args: &[Value]) -> Result<Value, Fault> {
-    let x = positive(args[0].real());
-    let Some(base) = args.get(1) else {
-        return Value::from_real(x.ln(), || format!("log({}) is not a real number", args[0]));
+/// The whole number that a number is brought to.
+fn whole(value: &Value, work: fn(&BigRational) -> BigRational) -> Result<Value, Fault> {
+    match value {
+        Int(_) => Ok(value.clone()),
+        Fraction(ratio) => Value::ratio(work(ratio)),
+        Real(real) => match decimal(*real).filter(|_| knows_units(*real)) {
+            Some(shown) => Value::ratio(work(&shown)),
+            None => Ok(value.clone()),
+        },
+    }
+}
+
+/// A call in a message.
+pub(super) fn called(name: &str, args: &[Value]) -> String {
+    let args: Vec<String> = args.iter().map(Value::brief).collect();
+    format!("{name}({})", args.join(", "))
+}
+
+/// Halves go away from zero. What is shown of a double is what is rounded.
+fn round(args: &[Value], _: &mut Budget) -> Result<Value, Fault> {
+    let (value, digits) = (&args[0], args.get(1).map_or_else(|| Some(BigInt::zero()), Value::int));
+    let digits = digits.and_then(|digits| digits.to_i64()).filter(|digits| digits.abs() <= ROUND_MAX);
+    let Some(digits) = digits else {
+        let shown = args[1].brief();
+        return Err(Fault::undefined(format!(
+            "{shown} is not a number of digits between -{ROUND_MAX} and {ROUND_MAX}"
+        )));
     };
-    let log = match *base {
-        Int(2) => x.log2(),
-        Int(10) => x.log10(),
-        Int(1) => f64::NAN,
-        base => x.ln() / positive(base.real()).ln(),
+    let ratio = match value {
+        Int(_) if digits >= 0 => return Ok(value.clone()),
+        // A double that knows no digit there is not made to look exact.
+        Real(real) if !knows_units(real * 10_f64.powi(i32::try_from(digits).unwrap_or_default())) => {
+            return Ok(value.clone());
+        }
+        Real(real) => decimal(*real),
+        exact => exact.exact(),
     };
-    Value::from_real(log, || format!("log({}, {base}) is not a real number", args[0]))
+    let Some(ratio) = ratio else { return Ok(value.clone()) };
+    Value::ratio((ratio * power_of_ten(digits)).round() * power_of_ten(-digits))
+}
+
+/// Exact where it is a whole number or a fraction.
+fn hypot(args: &[Value], budget: &mut Budget) -> Result<Value, Fault> {
+    let mut square = |value: &Value| infix("*", value, value, budget);
+    if let (Some(_), Some(_)) = (args[0].exact(), args[1].exact()) {
+        let (a, b) = (square(&args[0])?, square(&args[1])?);
+        let sum = infix("+", &a, &b, budget)?;
+        if let Some(root) = sum.exact().map(|sum| exact_root(&sum, 2, budget)).transpose()?.flatten() {
+            return Value::ratio(root);
+        }
+    }
+    let what = || called("hypot", args);
+    let length = args[0].double()?.hypot(args[1].double()?);
+    if args.iter().any(Value::is_infinite) { Value::from_real(length, what) } else { Value::from_finite(length, what) }
+}
+
+/// A power, or with a third argument its remainder, without the power in between.
+fn power(args: &[Value], budget: &mut Budget) -> Result<Value, Fault> {
+    match args {
+        [a, b] => infix("^", a, b, budget),
+        _ => match &integers("pow with three arguments", args)?[..] {
+            [a, b, m] => modular_power(a, b, m, budget),
+            _ => Err(Fault::undefined("pow takes 2 or 3 arguments")),
+        },
+    }
 }
 
 /// The remainder with the sign of the divisor.
-fn floored_remainder(args: &[Value]) -> Result<Value, Fault> {
-    let remainder = infix("%", args[0], args[1])?;
-    let turn = remainder.real() != 0.0 && (remainder.real() < 0.0) != (args[1].real() < 0.0);
-    if turn { infix("+", remainder, args[1]) } else { Ok(remainder) }
+fn floored_remainder(args: &[Value], budget: &mut Budget) -> Result<Value, Fault> {
+    let remainder = infix("%", &args[0], &args[1], budget)?;
+    let turn = !remainder.is_zero() && remainder.is_negative() != args[1].is_negative();
+    if turn { infix("+", &remainder, &args[1], budget) } else { Ok(remainder) }
 }
 
 /// The least or the greatest.
 fn pick(args: &[Value], wanted: Ordering) -> Value {
-    args.iter().skip(1).fold(args[0], |best, next| if next.order(best) == wanted { *next } else { best })
+    args.iter().skip(1).fold(&args[0], |best, next| if next.order(best) == wanted { next } else { best }).clone()
 }
 
-fn integers(name: &str, args: &[Value]) -> Result<Vec<Value>, Fault> {
-    let wrong = |value: &Value| Fault::undefined(format!("{name} is about integers, and {value} is not one"));
-    args.iter().map(|value| value.int().map(Int).ok_or_else(|| wrong(value))).collect()
+fn integers(name: &str, args: &[Value]) -> Result<Vec<BigInt>, Fault> {
+    let wrong = |value: &Value| Fault::undefined(format!("{name} is about integers, and {} is not one", value.brief()));
+    args.iter().map(|value| value.int().ok_or_else(|| wrong(value))).collect()
 }
 
-fn gcd(a: Value, b: Value) -> Result<Value, Fault> {
-    let (mut a, mut b) = (a, b);
-    while b.real() != 0.0 {
-        (a, b) = (b, infix("%", a, b)?);
+fn gcd(a: &BigInt, b: &BigInt, budget: &mut Budget) -> Result<BigInt, Fault> {
+    budget.divisor(a.bits(), b.bits())?;
+    Ok(a.gcd(b))
+}
+
+fn lcm(a: BigInt, b: &BigInt, budget: &mut Budget) -> Result<Value, Fault> {
+    let divisor = gcd(&a, b, budget)?;
+    if divisor.is_zero() {
+        return Ok(Value::small(0));
     }
-    Ok(if a.real() < 0.0 { negated(a) } else { a })
-}
-
-fn lcm(a: Value, b: Value) -> Result<Value, Fault> {
-    let divisor = gcd(a, b)?;
-    if divisor.real() == 0.0 {
-        return Ok(Int(0));
-    }
-    let multiple = infix("*", infix("/", a, divisor)?, b)?;
-    Ok(if multiple.real() < 0.0 { negated(multiple) } else { multiple })
+    budget.multiply(a.bits(), b.bits())?;
+    Value::integer((a / divisor * b).abs())
 }

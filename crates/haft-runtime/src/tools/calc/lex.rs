@@ -1,8 +1,13 @@
 //! An expression's words: numbers, names and signs, each with its column.
 
 use super::Fault;
-use super::value::Value;
+use super::value::{Value, power_of_ten};
 use haft_core::preview::inert;
+use num_bigint::BigInt;
+use num_rational::BigRational;
+
+/// The exponent of ten that a number may be written with.
+const EXPONENT_MAX: i64 = 4000;
 
 /// What a word is.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +55,7 @@ pub(super) fn words(expression: &str) -> Result<Vec<Word>, Fault> {
     let (mut rest, mut column) = (expression, 0);
     loop {
         let trimmed = rest.trim_start();
-        column += rest.chars().count() - trimmed.chars().count();
+        column += rest[..rest.len() - trimmed.len()].chars().count();
         let Some(first) = trimmed.chars().next() else {
             words.push(Word { token: Token::End, column });
             return Ok(words);
@@ -91,8 +96,8 @@ fn number(text: &str) -> Result<(Token, usize), String> {
     };
     let length = 2 + text[2..].find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len() - 2);
     let digits = text[2..length].replace('_', "");
-    let value = i128::from_str_radix(&digits, radix)
-        .map_err(|_| format!("`{}` is not a number of base {radix}, or too large", inert(&text[..length])))?;
+    let wrong = || format!("`{}` is not a number of base {radix}", inert(&text[..length]));
+    let value = BigInt::parse_bytes(digits.as_bytes(), radix).ok_or_else(wrong)?;
     Ok((Token::Number(Value::Int(value)), length))
 }
 
@@ -101,17 +106,31 @@ fn decimal(text: &str) -> Result<(Token, usize), String> {
         from + text[from..].find(|c: char| !(c.is_ascii_digit() || c == '_')).unwrap_or(text.len() - from)
     };
     let mut length = digits(0);
+    let mut point = length;
     if text[length..].starts_with('.') {
         length = digits(length + 1);
+        point += 1;
     }
+    let mantissa = length;
     if text[length..].starts_with(['e', 'E']) {
         let sign = usize::from(text[length + 1..].starts_with(['+', '-']));
         let end = digits(length + 1 + sign);
         // Without digits after it, the `e` is the constant.
         length = if end > length + 1 + sign { end } else { length };
     }
-    let digits = text[..length].replace('_', "");
-    let value = digits.parse().map(Value::Int).or_else(|_| digits.parse().map(Value::Real));
-    let value = value.map_err(|_| format!("`{digits}` is not a number"))?;
+    let value = exact(&text[..mantissa], &text[point..mantissa], text[mantissa..length].get(1..).unwrap_or("0"))?;
     Ok((Token::Number(value), length))
+}
+
+/// A decimal: all of its digits with their point, those after the point, and the exponent of ten.
+fn exact(mantissa: &str, after: &str, exponent: &str) -> Result<Value, String> {
+    let places = after.chars().filter(|c| *c != '_').count();
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let digits: BigInt = digits.parse().map_err(|_| format!("`{}` is not a number", inert(mantissa)))?;
+    let exponent = exponent.replace('_', "").parse().ok().filter(|exponent: &i64| exponent.abs() <= EXPONENT_MAX);
+    let exponent = exponent.ok_or_else(|| {
+        format!("the exponent of this number is beyond {EXPONENT_MAX}; write a power, like 10^{EXPONENT_MAX}")
+    })?;
+    let places = i64::try_from(places).unwrap_or(i64::MAX);
+    Value::ratio(BigRational::from(digits) * power_of_ten(exponent - places)).map_err(Fault::message)
 }

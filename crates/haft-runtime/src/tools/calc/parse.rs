@@ -12,7 +12,7 @@ use haft_core::suggest::did_you_mean;
 const DEPTH_MAX: usize = 200;
 
 /// One step of the work. Operations take their operands from the end of what is there.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) enum Step {
     /// Put a number down.
     Number(Value),

@@ -1,160 +1,203 @@
-//! Numbers: integers are exact as long as they fit 128 bits, everything else is a double.
+//! Numbers. Integers and fractions are exact, so decimals are: 0.1 is one tenth. What roots, logarithms and angles give is a
+//! double.
 
-use super::Fault;
+use super::{Budget, Fault};
+use num_bigint::BigInt;
+use num_integer::Integer;
+use num_rational::BigRational;
+use num_traits::{One, Signed, ToPrimitive, Zero};
 use std::cmp::Ordering;
-use std::fmt;
 
 /// A number.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     /// Exact.
-    Int(i128),
+    Int(BigInt),
+    /// Exact, and not whole.
+    Fraction(BigRational),
     /// As near as a double comes.
     Real(f64),
 }
 
-use Value::{Int, Real};
+use Value::{Fraction, Int, Real};
 
+/// Integers have at most so many bits.
+pub(super) const INTEGER_BITS_MAX: u64 = 1 << 17;
+/// The same in digits.
+pub(super) const INTEGER_DIGITS_MAX: u64 = 39_456;
+/// A fraction with more bits above or below its line becomes a double.
+pub(super) const FRACTION_BITS_MAX: u64 = 1 << 14;
 /// Up to here every integer is a double, and every JSON reader agrees about it.
-const EXACT_MAX: i128 = 1 << 53;
+pub(super) const DOUBLE_INTEGER_MAX: u64 = 1 << 53;
 
 impl Value {
-    /// The nearest double.
-    #[expect(clippy::cast_precision_loss, reason = "the nearest double is what is asked for")]
-    pub(super) fn real(self) -> f64 {
-        match self {
-            Int(int) => int as f64,
-            Real(real) => real,
-        }
+    pub(super) fn small(int: i64) -> Self {
+        Int(int.into())
     }
 
-    /// The integer that it is, if it is one.
-    pub(super) fn int(self) -> Option<i128> {
-        match self {
-            Int(int) => Some(int),
-            Real(real) => exact(real),
+    /// An integer, unless it is too large to go on with.
+    pub(super) fn integer(int: BigInt) -> Result<Self, Fault> {
+        if int.bits() > INTEGER_BITS_MAX { Err(Fault::too_large()) } else { Ok(Int(int)) }
+    }
+
+    /// A fraction in lowest terms, or the integer that it is.
+    pub(super) fn ratio(ratio: BigRational) -> Result<Self, Fault> {
+        if ratio.is_integer() {
+            return Self::integer(ratio.into_raw().0);
         }
+        if ratio.numer().bits().max(ratio.denom().bits()) <= FRACTION_BITS_MAX {
+            return Ok(Fraction(ratio));
+        }
+        double(&ratio).map(Real)
+    }
+
+    /// The quotient of two integers.
+    pub(super) fn quotient(above: &BigInt, below: &BigInt, budget: &mut Budget) -> Result<Self, Fault> {
+        budget.multiply(above.bits(), below.bits())?;
+        let (quotient, remainder) = above.div_rem(below);
+        if remainder.is_zero() {
+            return Self::integer(quotient);
+        }
+        budget.divisor(above.bits(), below.bits())?;
+        Self::ratio(BigRational::new(above.clone(), below.clone()))
     }
 
     /// The result of an operation on doubles; `what` names it in case it has none.
     pub(super) fn from_real(real: f64, what: impl FnOnce() -> String) -> Result<Self, Fault> {
-        if real.is_nan() { Err(Fault::undefined(what())) } else { Ok(exact(real).map_or(Real(real), Int)) }
+        if real.is_nan() { Err(Fault::undefined(format!("{} is not a real number", what()))) } else { Ok(Real(real)) }
     }
 
-    /// The number as it is told: without the noise of doubles, and whole where that leaves it whole.
-    fn settled(self) -> Self {
-        let Real(real) = self else { return self };
-        let near = rounded(real);
-        exact(real).or_else(|| exact(near)).map_or(Real(near), Int)
+    /// The same for operands that are finite: a double calls what is too large for it infinite.
+    pub(super) fn from_finite(real: f64, what: impl Fn() -> String) -> Result<Self, Fault> {
+        if real.is_infinite() {
+            let why = format!("{} is too large for double precision, which ends at 1.8e308", what());
+            return Err(Fault::undefined(why));
+        }
+        Self::from_real(real, what)
     }
 
-    /// The number as JSON; what JSON readers would distort is a string.
-    pub(super) fn json(self) -> serde_json::Value {
-        match self.settled() {
-            Int(int) => match i64::try_from(int) {
-                Ok(small) if int.abs() <= EXACT_MAX => small.into(),
-                _ => int.to_string().into(),
-            },
-            Real(real) if real.is_finite() => real.into(),
-            Real(real) => real.to_string().into(),
+    /// The exact value, unless it is a double.
+    pub(super) fn exact(&self) -> Option<BigRational> {
+        match self {
+            Int(int) => Some(int.clone().into()),
+            Fraction(ratio) => Some(ratio.clone()),
+            Real(_) => None,
         }
     }
 
-    /// Which is larger. Two integers may differ by less than doubles can tell.
-    pub(super) fn order(self, other: Self) -> Ordering {
+    /// The nearest double.
+    pub(super) fn double(&self) -> Result<f64, Fault> {
+        match self {
+            Int(int) => finite(int.to_f64(), || self.brief()),
+            Fraction(ratio) => double(ratio),
+            Real(real) => Ok(*real),
+        }
+    }
+
+    /// The integer that it is, if it is one.
+    pub(super) fn int(&self) -> Option<BigInt> {
+        match self {
+            Int(int) => Some(int.clone()),
+            Fraction(_) => None,
+            Real(real) => whole(settled(*real)),
+        }
+    }
+
+    pub(super) fn is_zero(&self) -> bool {
+        match self {
+            Int(int) => int.is_zero(),
+            Fraction(_) => false,
+            Real(real) => *real == 0.0,
+        }
+    }
+
+    pub(super) fn is_negative(&self) -> bool {
+        match self {
+            Int(int) => int.is_negative(),
+            Fraction(ratio) => ratio.is_negative(),
+            Real(real) => *real < 0.0,
+        }
+    }
+
+    pub(super) fn is_infinite(&self) -> bool {
+        matches!(self, Real(real) if real.is_infinite())
+    }
+
+    /// Which is larger.
+    pub(super) fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
-            (Int(a), Int(b)) => a.cmp(&b),
-            (a, b) => a.real().total_cmp(&b.real()),
+            (Int(a), Int(b)) => a.cmp(b),
+            (Real(a), Real(b)) => a.total_cmp(b),
+            (a, b) => match (a.finite(), b.finite()) {
+                (Some(a), Some(b)) => a.cmp(&b),
+                (None, _) => {
+                    if a.is_negative() {
+                        Ordering::Less
+                    } else {
+                        Ordering::Greater
+                    }
+                }
+                (_, None) => {
+                    if b.is_negative() {
+                        Ordering::Greater
+                    } else {
+                        Ordering::Less
+                    }
+                }
+            },
         }
     }
 
-    fn is_zero(self) -> bool {
-        self.real() == 0.0
+    /// The exact value, for a double of the double itself.
+    fn finite(&self) -> Option<BigRational> {
+        match self {
+            Real(real) => BigRational::from_float(*real),
+            exact => exact.exact(),
+        }
     }
+}
+
+/// The nearest double of a fraction.
+fn double(ratio: &BigRational) -> Result<f64, Fault> {
+    let near = finite(ratio.to_f64(), || super::written::ratio_brief(ratio))?;
+    if near == 0.0 && !ratio.is_zero() {
+        let shown = super::written::ratio_brief(ratio);
+        return Err(Fault::undefined(format!("{shown} is too small for double precision, which ends at 4.9e-324")));
+    }
+    Ok(near)
+}
+
+fn finite(near: Option<f64>, what: impl FnOnce() -> String) -> Result<f64, Fault> {
+    near.filter(|near| near.is_finite())
+        .ok_or_else(|| Fault::undefined(format!("{} is too large for double precision, which ends at 1.8e308", what())))
 }
 
 /// The integer that a double is exactly, where doubles still know every integer.
-#[expect(clippy::cast_possible_truncation, reason = "only whole numbers below 2^53 get there")]
-#[expect(clippy::cast_precision_loss, reason = "2^53 is a double")]
-fn exact(real: f64) -> Option<i128> {
-    (real.fract() == 0.0 && real.abs() <= EXACT_MAX as f64).then_some(real as i128)
+pub(super) fn whole(real: f64) -> Option<BigInt> {
+    let int = if real.fract() == 0.0 { real.to_i64()? } else { return None };
+    (int.unsigned_abs() <= DOUBLE_INTEGER_MAX).then(|| int.into())
 }
 
-/// Fifteen digits are what a double can promise: 0.1 + 0.2 is 0.3.
-fn rounded(real: f64) -> f64 {
+/// Fifteen digits are what a double can promise: sqrt(2) ^ 2 is 2.
+pub(super) fn settled(real: f64) -> f64 {
     format!("{real:.14e}").parse().unwrap_or(real)
 }
 
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.settled() {
-            Int(int) => write!(f, "{int}"),
-            Real(real) if !real.is_finite() || (1e-5..1e15).contains(&real.abs()) => write!(f, "{real}"),
-            Real(real) => write!(f, "{real:e}"),
-        }
-    }
+/// Whether a double still knows the digits at the point.
+pub(super) fn knows_units(real: f64) -> bool {
+    real.trunc().to_i64().is_some_and(|int| int.unsigned_abs() < DOUBLE_INTEGER_MAX)
 }
 
-/// Exact where it can be, else with doubles.
-fn either(a: Value, b: Value, exact: fn(i128, i128) -> Option<i128>, near: fn(f64, f64) -> f64) -> Option<Value> {
-    if let (Int(a), Int(b)) = (a, b)
-        && let Some(exact) = exact(a, b)
-    {
-        return Some(Int(exact));
-    }
-    let near = near(a.real(), b.real());
-    (!near.is_nan()).then_some(Real(near))
+/// A double as the decimal that it is shown as, exactly.
+pub(super) fn decimal(real: f64) -> Option<BigRational> {
+    let text = format!("{real:.14e}");
+    let (digits, exponent) = text.split_once('e')?;
+    let (digits, exponent): (BigInt, i64) = (digits.replace('.', "").parse().ok()?, exponent.parse().ok()?);
+    Some(BigRational::from(digits) * power_of_ten(exponent - 14))
 }
 
-/// What a sign between two numbers does.
-pub(super) fn infix(sign: &str, a: Value, b: Value) -> Result<Value, Fault> {
-    if matches!(sign, "/" | "//" | "%") && b.is_zero() {
-        return Err(Fault::undefined(format!("{a} {sign} {b} divides by zero")));
-    }
-    if sign == "^" && a.is_zero() && b.real() < 0.0 {
-        return Err(Fault::undefined(format!("{a} ^ {b} divides by zero")));
-    }
-    let result = match sign {
-        "+" => either(a, b, i128::checked_add, |a, b| a + b),
-        "-" => either(a, b, i128::checked_sub, |a, b| a - b),
-        "*" => either(a, b, i128::checked_mul, |a, b| a * b),
-        "/" => either(a, b, divided, |a, b| a / b),
-        "//" => either(a, b, floor_divided, |a, b| (a / b).floor()),
-        "%" => either(a, b, i128::checked_rem, |a, b| a % b),
-        _ => either(a, b, powered, f64::powf),
-    };
-    result.ok_or_else(|| {
-        let a = if a.real() < 0.0 { format!("({a})") } else { a.to_string() };
-        Fault::undefined(format!("{a} {sign} {b} is not a real number"))
-    })
-}
-
-fn divided(a: i128, b: i128) -> Option<i128> {
-    (a.checked_rem(b)? == 0).then(|| a.checked_div(b)).flatten()
-}
-
-fn floor_divided(a: i128, b: i128) -> Option<i128> {
-    let down = a.checked_rem(b)? != 0 && (a < 0) != (b < 0);
-    a.checked_div(b)?.checked_sub(i128::from(down))
-}
-
-fn powered(a: i128, b: i128) -> Option<i128> {
-    a.checked_pow(u32::try_from(b).ok()?)
-}
-
-/// The other sign.
-pub(super) fn negated(value: Value) -> Value {
-    match value {
-        Int(int) => int.checked_neg().map_or(Real(-value.real()), Int),
-        Real(real) => Real(-real),
-    }
-}
-
-/// The product of the integers up to this one.
-pub(super) fn factorial(value: Value) -> Result<Value, Fault> {
-    let count = value.int().filter(|int| *int >= 0);
-    let count = count.ok_or_else(|| Fault::undefined(format!("{value}! is not defined; only 0!, 1!, 2! … are")))?;
-    // Past this a double is infinite.
-    let count = count.min(171);
-    (1..=count).try_fold(Int(1), |product, next| infix("*", product, Int(next)))
+/// A power of ten.
+pub(super) fn power_of_ten(exponent: i64) -> BigRational {
+    let power = BigInt::from(10).pow(u32::try_from(exponent.unsigned_abs()).unwrap_or(u32::MAX));
+    if exponent < 0 { BigRational::new_raw(BigInt::one(), power) } else { power.into() }
 }
