@@ -99,34 +99,56 @@ pub fn read_stamp(line: &str) -> Option<(i64, &str)> {
     real.then(|| (day_of(year, month, day) * DAY_MS + (hour * 60 + minute) * MINUTE_MS, rest))
 }
 
-/// Whether a document holds a text already: as a note, an item, a line or a paragraph, however it is spaced.
-pub fn holds(document: &str, text: &str) -> bool {
-    let wanted = bare(text);
-    let lines = document.lines().any(|line| bare(line) == wanted);
-    let paragraphs = || document.split("\n\n").any(|part| bare(part) == wanted);
-    let items = || items(document).any(|item| bare(item) == wanted);
-    !wanted.is_empty() && (lines || paragraphs() || items())
+/// Whether a document holds a note already: its text in the same letters as a note, an item or a line, with all of its
+/// tags. What differs in anything but its time is another note.
+pub fn holds(document: &str, note: &Note) -> bool {
+    let item = note.to_markdown();
+    let wanted = Said::of(&item);
+    let lines =
+        || document.lines().filter(|line| !line.starts_with([' ', '-'])).any(|line| Said::of(line).holds(&wanted));
+    !note.text.trim().is_empty() && (items(document).iter().any(|item| Said::of(item).holds(&wanted)) || lines())
 }
 
 /// The items of the lists of a document, each with the lines that belong to it.
-fn items(document: &str) -> impl Iterator<Item = &str> {
-    let mut starts: Vec<usize> = document.match_indices("\n- ").map(|(at, _)| at + 1).collect();
-    if document.starts_with("- ") {
-        starts.insert(0, 0);
+fn items(document: &str) -> Vec<&str> {
+    let mut items: Vec<(usize, usize)> = Vec::new();
+    let (mut at, mut inside) = (0, false);
+    for line in document.split_inclusive('\n') {
+        let end = at + line.len();
+        if line.starts_with("- ") {
+            items.push((at, end));
+            inside = true;
+        } else if !line.trim().is_empty() && !line.starts_with("  ") {
+            inside = false;
+        } else if let Some(last) = items.last_mut().filter(|_| inside) {
+            last.1 = end;
+        }
+        at = end;
     }
-    let ends = starts.iter().skip(1).copied().chain([document.len()]).collect::<Vec<_>>();
-    starts.into_iter().zip(ends).map(|(start, end)| &document[start..end])
+    items.into_iter().map(|(start, end)| &document[start..end]).collect()
 }
 
-/// Without its mark, time, tags at the end, spacing and case.
-fn bare(text: &str) -> String {
-    let text = text.trim();
-    let text = read_stamp(text).map_or_else(|| text.strip_prefix("- ").unwrap_or(text), |(_, rest)| rest);
-    let mut words: Vec<&str> = text.split_whitespace().collect();
-    while words.last().and_then(|word| word.strip_prefix('#')).is_some_and(is_tag) {
-        words.pop();
+/// What an item or a line says: its text without mark and time, and the tags at its end.
+struct Said<'t> {
+    text: &'t str,
+    tags: Vec<&'t str>,
+}
+
+impl<'t> Said<'t> {
+    fn of(item: &'t str) -> Self {
+        let item = item.trim_end();
+        let text = read_stamp(item).map_or_else(|| item.strip_prefix("- ").unwrap_or(item), |(_, rest)| rest);
+        let (mut text, mut tags) = (text, Vec::new());
+        while let Some((before, tag)) = text.rsplit_once(" #").filter(|(_, tag)| is_tag(tag)) {
+            tags.push(tag);
+            text = before;
+        }
+        Self { text, tags }
     }
-    words.join(" ").to_lowercase()
+
+    fn holds(&self, other: &Self) -> bool {
+        self.text == other.text && other.tags.iter().all(|tag| self.tags.contains(tag))
+    }
 }
 
 #[cfg(test)]
@@ -153,14 +175,50 @@ mod tests {
 
     #[test]
     fn what_is_there_is_not_added_again() {
-        let document =
-            "# User\n\nPrefers  tabs.\n\n- [2026-11-16 04:50Z] Lives in Rome.\n  Near the river. #home\n- plain\n";
-        for same in ["prefers tabs.", "Lives in Rome. Near the river.", "Lives in Rome.\nNear the river. #x", "plain"] {
-            assert!(holds(document, same), "{same}");
+        let document = "# User\n\nPrefers  tabs.\n\n- [2026-11-16 04:50Z] Lives in Rome.\n  Near the river. #home #it\n\
+                        - plain\n- [2026-11-16 04:51Z] code:\n\n      if x:\n- last #a\nafter\n";
+        let holds = |text: &str, tags: &[&str]| {
+            let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+            super::holds(document, &Note { text: text.to_owned(), tags, at_ms: 0 })
+        };
+        for (text, tags) in [
+            ("Prefers  tabs.", &[][..]),
+            (" Lives in Rome.\nNear the river. ", &[]),
+            ("Lives in Rome.\nNear the river.", &["it"]),
+            ("Lives in Rome.\nNear the river. #home", &["it"]),
+            ("plain", &[]),
+            ("code:\n\n    if x:", &[]),
+            ("last", &["a"]),
+            ("after", &[]),
+        ] {
+            assert!(holds(text, tags), "{text} {tags:?}");
         }
-        for other in ["tabs", "Prefers", "Lives near the river.", ""] {
-            assert!(!holds(document, other), "{other}");
+        for (text, tags) in [
+            ("prefers  tabs.", &[][..]),
+            ("Prefers tabs.", &[]),
+            ("Prefers", &[]),
+            ("Prefers  tabs.", &["style"]),
+            ("Lives in Rome. Near the river.", &[]),
+            ("Lives in Rome.", &[]),
+            ("Near the river.", &[]),
+            ("Lives in Rome.\nNear the river.", &["it", "city"]),
+            ("Lives in Rome.\nNear the river. #Home", &[]),
+            ("code:\n\nif x:", &[]),
+            ("PLAIN", &[]),
+            ("", &[]),
+        ] {
+            assert!(!holds(text, tags), "{text} {tags:?}");
         }
+    }
+
+    #[test]
+    fn a_long_document_is_looked_through_in_time() {
+        let document = "- [2026-11-16 04:50Z] one #a\n  more #b\n\n- x #y #z\n# Head\nline #c\n".repeat(60_000);
+        let note = Note { text: "one".to_owned(), tags: vec!["q".to_owned()], at_ms: 0 };
+        let begun = std::time::Instant::now();
+        assert!(!super::holds(&document, &note));
+        assert!(!super::holds(&format!("- {}", "#a ".repeat(1 << 20)), &note));
+        assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
     }
 
     #[test]

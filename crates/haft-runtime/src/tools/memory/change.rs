@@ -35,8 +35,8 @@ pub(super) fn write_spec() -> ToolSpec {
 pub(super) fn store_spec() -> ToolSpec {
     declare(
         "memory.store",
-        "Remember something: add a note to a memory namespace, with the time and tags. A note that exists is not \
-         added again; secrets are refused.",
+        "Remember something: add a note to a memory namespace, with the time and tags. The same note with the same \
+         tags is not added again; secrets are refused.",
     )
     .hint("remember keep append learn knowledge")
     .input(json!({

@@ -82,7 +82,7 @@ fn notes_are_kept_once_with_tags_and_found_by_them() {
         act(&stage, "memory.store", args).unwrap().data.unwrap()["changed"].as_bool().unwrap()
     };
     assert!(store("The build needs cmake.", json!(["#build", "Tools"])));
-    assert!(!store("the build  needs cmake.", json!([])));
+    assert!(!store("The build needs cmake.", json!(["tools"])));
     assert!(store("The build runs at night.", json!(["ops"])));
     assert_eq!(found(&stage, json!({"query": "build", "tags": ["tools"]})), ["knowledge:1 keyword"]);
     assert_eq!(found(&stage, json!({"query": "build", "since": "1h"})).len(), 2);
@@ -93,6 +93,33 @@ fn notes_are_kept_once_with_tags_and_found_by_them() {
     assert!(recalled.text.ends_with("The build needs cmake. #build #tools"), "{}", recalled.text);
     let all = act(&stage, "memory.recall", json!({"namespace": "knowledge"})).unwrap();
     assert_eq!(all.text.lines().count(), 2);
+}
+
+#[test]
+fn notes_that_differ_in_anything_are_all_kept() {
+    let stage = Stage::new();
+    let notes = [
+        ("export PATH=~/bin", json!([])),
+        ("EXPORT path=~/bin", json!([])),
+        ("export  PATH=~/bin", json!([])),
+        ("export PATH=~/bin", json!(["shell"])),
+        ("export PATH=~/bin", json!(["shell", "setup"])),
+        ("if x:\n    y()", json!([])),
+        ("if x:\n  y()", json!([])),
+        ("if x: y()", json!([])),
+    ];
+    let store = |content: &str, tags: &Value| {
+        let args = json!({"namespace": "n", "content": content, "tags": tags});
+        act(&stage, "memory.store", args).unwrap().data.unwrap()["changed"] == true
+    };
+    for (content, tags) in &notes {
+        assert!(store(content, tags), "{content} {tags}");
+    }
+    for (content, tags) in &notes {
+        assert!(!store(content, tags), "{content} {tags}");
+    }
+    assert_eq!(act(&stage, "memory.read", json!({"namespace": "n"})).unwrap().text.matches("- [").count(), notes.len());
+    assert_eq!(found(&stage, json!({"query": "path", "tags": ["setup"]})).len(), 1);
 }
 
 #[test]
