@@ -35,6 +35,15 @@ pub(crate) enum Kind {
     Dialog,
     Link,
     Code,
+    /// Text that no longer holds.
+    Deleted,
+    /// The same by an element that a browser opens again.
+    Struck,
+    Superscript,
+    Subscript,
+    Quotation,
+    /// How the characters before it are read.
+    Reading,
     /// Elements that a browser opens again after whatever closed them by mistake.
     Format,
     Title,
@@ -86,9 +95,13 @@ pub(crate) fn kind(name: &[u8]) -> Kind {
         b"dialog" => Kind::Dialog,
         b"a" => Kind::Link,
         b"code" | b"kbd" | b"samp" | b"tt" => Kind::Code,
-        b"b" | b"strong" | b"i" | b"em" | b"u" | b"s" | b"small" | b"big" | b"font" | b"nobr" | b"strike" => {
-            Kind::Format
-        }
+        b"b" | b"strong" | b"i" | b"em" | b"u" | b"small" | b"big" | b"font" | b"nobr" => Kind::Format,
+        b"s" | b"strike" => Kind::Struck,
+        b"del" => Kind::Deleted,
+        b"sup" => Kind::Superscript,
+        b"sub" => Kind::Subscript,
+        b"q" => Kind::Quotation,
+        b"rt" => Kind::Reading,
         b"title" => Kind::Title,
         b"script" | b"style" | b"noscript" | b"template" | b"iframe" | b"object" | b"noembed" | b"canvas"
         | b"audio" | b"video" | b"datalist" => Kind::Dropped,
@@ -127,12 +140,26 @@ impl Kind {
 
     /// Whether it stands within a line of text. An end tag of such an element does not reach over others.
     pub(crate) fn is_inline(self) -> bool {
-        matches!(self, Self::Link | Self::Code | Self::Format | Self::Other | Self::Button | Self::Title)
+        matches!(
+            self,
+            Self::Link
+                | Self::Code
+                | Self::Deleted
+                | Self::Struck
+                | Self::Superscript
+                | Self::Subscript
+                | Self::Quotation
+                | Self::Reading
+                | Self::Format
+                | Self::Other
+                | Self::Button
+                | Self::Title
+        )
     }
 
     /// Whether a browser opens it again after whatever closed it by mistake.
     pub(crate) fn is_formatting(self) -> bool {
-        matches!(self, Self::Format | Self::Code | Self::Link)
+        matches!(self, Self::Format | Self::Struck | Self::Code | Self::Link)
     }
 
     /// Whether it belongs to the inside of a table.
@@ -156,6 +183,16 @@ impl Kind {
 
     /// Whether it ends a drawing that nobody closed.
     pub(crate) fn ends_drawing(self) -> bool {
-        self.ends_paragraph() || matches!(self, Self::Code | Self::Format | Self::Break | Self::Image)
+        self.ends_paragraph()
+            || matches!(
+                self,
+                Self::Code
+                    | Self::Format
+                    | Self::Struck
+                    | Self::Superscript
+                    | Self::Subscript
+                    | Self::Break
+                    | Self::Image
+            )
     }
 }

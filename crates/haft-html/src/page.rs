@@ -3,6 +3,7 @@
 //! No tree is built. What the standard says about ends that nobody wrote, and about ends that do not fit, is followed as
 //! far as it decides what a reader sees: text that a browser hides is hidden here.
 
+mod lists;
 mod meaning;
 
 use crate::Options;
@@ -12,6 +13,8 @@ use crate::table::Table;
 use crate::write::Writer;
 use crate::zones::Zones;
 use html5gum::emitters::callback::CallbackEvent;
+use lists::{ItemList, reversed_counts};
+use std::collections::VecDeque;
 use url::Url;
 
 /// Elements nest so deep; what is deeper is text of the deepest.
@@ -32,7 +35,7 @@ struct Open {
     /// Whether the writer was told of it.
     shown: bool,
     zone: usize,
-    /// Where its text begins; for cells, how many columns they take.
+    /// Where its text begins, or one for what the writer was told of.
     note: usize,
 }
 
@@ -42,6 +45,8 @@ struct Tag {
     name: String,
     attributes: Vec<(&'static str, String)>,
     next: Option<&'static str>,
+    /// How many items it has, if it is a list that counts down.
+    items: Option<i64>,
 }
 
 /// The attributes that make a difference.
@@ -55,10 +60,13 @@ const ATTRIBUTES: &[&str] = &[
     "src",
     "alt",
     "start",
+    "reversed",
     "open",
     "colspan",
+    "rowspan",
     "value",
     "type",
+    "checked",
 ];
 
 impl Tag {
@@ -89,8 +97,9 @@ pub(crate) struct Reading<'o> {
     /// The element that is dropped with all in it, how often it is open, and whether HTML stands inside a drawing.
     skipping: Option<(u64, usize, bool)>,
     tag: Tag,
-    /// The number of the next item, or none, and whether there was an item.
-    lists: Vec<(u32, bool)>,
+    lists: Vec<ItemList>,
+    /// How many items the lists have that are still to come and count down.
+    reversed: VecDeque<i64>,
     tables: Vec<(Table, usize)>,
     languages: String,
     pub(crate) title: String,
@@ -116,6 +125,7 @@ impl<'o> Reading<'o> {
             skipping: None,
             tag: Tag::default(),
             lists: Vec::new(),
+            reversed: reversed_counts(html),
             tables: Vec::new(),
             languages: String::new(),
             title: String::new(),
@@ -168,9 +178,11 @@ impl<'o> Reading<'o> {
     }
 
     fn start(&mut self, closes_itself: bool) {
-        let tag = std::mem::take(&mut self.tag);
+        let mut tag = std::mem::take(&mut self.tag);
         let kind = kind(tag.name.as_bytes());
         let name = hash(tag.name.as_bytes());
+        let reversed = kind == Kind::Ordered && tag.get("reversed").is_some();
+        tag.items = if reversed { self.reversed.pop_front() } else { None };
         if !self.skips(kind, name, closes_itself) {
             self.open(kind, name, &tag);
         }

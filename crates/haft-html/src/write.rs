@@ -3,25 +3,21 @@
 //! Text of the page cannot take the form of what this writes itself: what would begin a heading, a fence, a list or a
 //! quote at the head of a line is escaped there, backticks everywhere.
 
+mod inline;
+
+pub(crate) use inline::{Mark, code_span};
+
 use crate::Form;
+use inline::{Span, URL_MAX, longest_run};
 
 /// Quotes and lists nest visibly so far.
 const LEADS_MAX: usize = 16;
-/// Longer targets of links are left out.
-const URL_MAX: usize = 2000;
 
 /// What stands before every line of a list item or a quote.
 #[derive(Debug)]
 struct Lead {
     first: Option<String>,
     rest: String,
-}
-
-/// A link that is being written.
-#[derive(Debug)]
-struct Anchor {
-    url: String,
-    start: Option<usize>,
 }
 
 /// The text so far.
@@ -43,20 +39,40 @@ pub(crate) struct Writer {
     /// Whether the line has something on it besides its lead.
     open: bool,
     mark: &'static str,
-    between: bool,
-    anchor: Option<Anchor>,
-    code: usize,
-    code_start: Option<usize>,
+    /// Bars between cells that come before the next word, and where they were written at the head of a line.
+    bars: Bars,
+    pub(crate) bars_at: Option<usize>,
+    /// What is marked within the line, and whether some of it has no text yet.
+    spans: Vec<Span>,
+    unstarted: bool,
+    /// Where the last text above or below the line begins and ends.
+    script: Option<(usize, usize)>,
     pre: bool,
+    pre_start: Option<usize>,
+    /// Whether the last line is the end of a fence.
+    fenced: bool,
     /// Where the cell that is being written begins, and whether it holds more than a line.
     pub(crate) cell: Option<Cell>,
 }
 
-/// A cell that is being written.
+/// Bars between cells.
 #[derive(Debug, Default, Clone, Copy)]
+struct Bars {
+    count: usize,
+    /// Whether they stand for empty cells at the head of a line.
+    lead: bool,
+    /// Whether the cell stays on the line if it begins with a paragraph, and how many leads there were before it.
+    stays: Option<usize>,
+}
+
+/// A cell that is being written.
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Cell {
     pub(crate) start: Option<usize>,
+    /// Whether it holds more than a line, not counting fences.
     pub(crate) broken: bool,
+    /// Where the fences in it begin and end.
+    pub(crate) fences: Vec<(usize, usize)>,
 }
 
 impl Writer {
@@ -72,11 +88,14 @@ impl Writer {
             space: false,
             open: false,
             mark: "",
-            between: false,
-            anchor: None,
-            code: 0,
-            code_start: None,
+            bars: Bars::default(),
+            bars_at: None,
+            spans: Vec::new(),
+            unstarted: false,
+            script: None,
             pre: false,
+            pre_start: None,
+            fenced: false,
             cell: None,
         }
     }
@@ -133,11 +152,28 @@ impl Writer {
         self.mark = if self.marks() { mark } else { "" };
     }
 
-    /// A bar before the next word, if it comes on this line: cells of a row.
+    /// The cells of a row follow, or no more.
+    pub(crate) fn begin_row(&mut self) {
+        self.end_line(1);
+        (self.bars, self.bars_at) = (Bars::default(), None);
+    }
+
+    /// A bar before the next word, if it comes on this line: cells of a row, of which empty ones are left out.
     pub(crate) fn bar_next(&mut self) {
+        self.bars_next(1, true);
+        (self.bars.count, self.bars.stays) = (self.bars.count.min(1), None);
+    }
+
+    /// So many bars before the next word, for empty cells too: between the cells of a row on one line, or at its head if
+    /// nothing is `written` of it.
+    pub(crate) fn bars_next(&mut self, count: usize, written: bool) {
         self.finish_inline();
-        self.between = self.open;
-        (self.breaks, self.space) = if self.open { (0, false) } else { (self.breaks, false) };
+        self.space = false;
+        if !(written && self.fenced) {
+            let stays = Some(self.leads.len()).filter(|_| written);
+            self.bars = Bars { count: self.bars.count + count, lead: !written, stays };
+            self.breaks = if written { 0 } else { self.breaks };
+        }
     }
 
     /// Puts this before the lines to come.
@@ -185,6 +221,9 @@ impl Writer {
 
     /// Writes what is due before the next word, and notes where it begins.
     fn begin_word(&mut self) {
+        if self.bars.stays == Some(self.leads.len()) && !self.pre {
+            self.breaks = 0;
+        }
         if self.breaks > 0 || self.out.is_empty() {
             if !self.out.is_empty() {
                 self.out.push('\n');
@@ -192,31 +231,33 @@ impl Writer {
                     self.blank_line();
                 }
                 if let Some(cell) = self.cell.as_mut().filter(|cell| cell.start.is_some()) {
-                    cell.broken |= !self.soft;
+                    cell.broken |= !(self.soft || self.pre || self.fenced);
                 }
             }
             self.begin_line();
             (self.breaks, self.soft) = (0, false);
         }
-        if self.between {
-            self.out.push_str(if self.open { " | " } else { "" });
+        let Bars { count, lead, .. } = std::mem::take(&mut self.bars);
+        if count > 0 && self.open {
+            self.out.push_str(&" | ".repeat(count));
+        } else if count > 0 && lead {
+            self.bars_at = Some(self.out.len());
+            self.out.push_str(&"| ".repeat(count));
         } else if self.space && self.open {
             self.out.push(' ');
         }
-        (self.between, self.space) = (false, false);
+        self.space = false;
         if !self.mark.is_empty() {
             self.out.push_str(self.mark);
             self.mark = "";
             // Nothing begins a block after the mark of a heading.
             self.open = true;
         }
+        self.fenced = false;
+        if self.unstarted {
+            self.start_spans();
+        }
         let here = self.out.len();
-        if let Some(anchor) = &mut self.anchor {
-            anchor.start.get_or_insert(here);
-        }
-        if self.code > 0 && !self.pre {
-            self.code_start.get_or_insert(here);
-        }
         if let Some(cell) = &mut self.cell {
             cell.start.get_or_insert(here);
         }
@@ -237,7 +278,7 @@ impl Writer {
                 continue;
             }
             let end = bytes[at..].iter().position(space).map_or(bytes.len(), |length| at + length);
-            if self.breaks > 0 || !self.open || self.space || self.between || self.anchor.is_some() || self.code > 0 {
+            if self.breaks > 0 || !self.open || self.space || self.bars.count > 0 || self.unstarted {
                 self.begin_word();
             }
             self.word(&text[at..end]);
@@ -245,112 +286,9 @@ impl Writer {
         }
     }
 
-    fn word(&mut self, word: &str) {
-        let head = !self.open;
-        self.open = true;
-        if !self.marks() || self.code > 0 {
-            return self.out.push_str(word);
-        }
-        let word = if head { self.head(word) } else { word };
-        let linked = self.anchor.is_some();
-        let mut from = 0;
-        for (at, byte) in word.bytes().enumerate() {
-            if !matches!(byte, b'`' | b'<' | b'[' | b']' | b'(') {
-                continue;
-            }
-            let next = word.as_bytes().get(at + 1);
-            let forges = match byte {
-                b'`' => true,
-                b'<' => next.is_none_or(|next| next.is_ascii_alphabetic() || b"/!?".contains(next)),
-                b'(' => {
-                    let before = if at > 0 { word.as_bytes().get(at - 1) } else { self.out.as_bytes().last() };
-                    before == Some(&b']')
-                }
-                _ => linked,
-            };
-            if forges {
-                self.out.push_str(&word[from..at]);
-                self.out.push('\\');
-                from = at;
-            }
-        }
-        self.out.push_str(&word[from..]);
-    }
-
-    /// Writes what of a word could begin a block at the head of a line, escaped, and gives the rest.
-    fn head<'w>(&mut self, word: &'w str) -> &'w str {
-        let first = word.as_bytes()[0];
-        let only = |c: u8| word.bytes().all(|byte| byte == c);
-        match first {
-            b'#' | b'-' | b'+' | b'*' | b'=' | b'_' if only(first) => self.out.push('\\'),
-            b'>' | b'~' | b'|' => self.out.push('\\'),
-            b'0'..=b'9' => {
-                let digits = word.bytes().take_while(u8::is_ascii_digit).count();
-                if word.len() == digits + 1 && matches!(word.as_bytes()[digits], b'.' | b')') {
-                    self.out.push_str(&word[..digits]);
-                    self.out.push('\\');
-                    return &word[digits..];
-                }
-            }
-            _ => {}
-        }
-        word
-    }
-
-    /// Opens a link to this address, where there is one.
-    pub(crate) fn open_link(&mut self, url: Option<String>) {
-        self.close_link();
-        let url = url.filter(|url| self.marks() && self.code == 0 && !self.pre && url.len() <= URL_MAX);
-        self.anchor = url.map(|url| Anchor { url, start: None });
-    }
-
-    pub(crate) fn close_link(&mut self) {
-        if let Some(Anchor { url, start: Some(start) }) = self.anchor.take() {
-            self.out.insert(start, '[');
-            if url.contains(['(', ')']) {
-                self.out.push_str(&format!("](<{url}>)"));
-            } else {
-                self.out.push_str("](");
-                self.out.push_str(&url);
-                self.out.push(')');
-            }
-        }
-    }
-
-    pub(crate) fn open_code(&mut self) {
-        self.code += 1;
-    }
-
-    pub(crate) fn close_code(&mut self) {
-        self.code = self.code.saturating_sub(1);
-        if self.code == 0 {
-            self.finish_code();
-        }
-    }
-
-    fn finish_code(&mut self) {
-        if self.pre {
-            return;
-        }
-        let Some(start) = self.code_start.take().filter(|_| self.marks()) else { return };
-        let inner = &self.out[start..];
-        let fence = "`".repeat(longest_run(inner) + 1);
-        let pad = if inner.starts_with('`') || inner.ends_with('`') { " " } else { "" };
-        self.out.insert_str(start, &format!("{fence}{pad}"));
-        self.out.push_str(&format!("{pad}{fence}"));
-    }
-
-    /// Nothing within a line reaches over its end. A link that has no text yet goes on.
-    fn finish_inline(&mut self) {
-        self.finish_code();
-        if self.anchor.as_ref().is_some_and(|anchor| anchor.start.is_some()) {
-            self.close_link();
-        }
-    }
-
     /// Writes an image: what it shows in words, and where it is.
     pub(crate) fn image(&mut self, alt: &str, url: Option<&str>) {
-        let Some(url) = url.filter(|url| self.marks() && self.code == 0 && !self.pre && url.len() <= URL_MAX) else {
+        let Some(url) = url.filter(|url| self.marks() && !self.is_code() && !self.pre && url.len() <= URL_MAX) else {
             return self.text(alt);
         };
         self.begin_word();
@@ -391,9 +329,12 @@ impl Writer {
             if !line.is_empty() {
                 if self.breaks > 0 || !self.open {
                     self.begin_word();
-                    // Where the block begins is kept as that of code is.
-                    self.code_start = Some(self.out.len());
+                    self.pre_start = Some(self.out.len());
                 }
+                if self.unstarted {
+                    self.start_spans();
+                }
+                self.join_script(line);
                 self.open = true;
                 self.out.push_str(line);
             }
@@ -402,9 +343,10 @@ impl Writer {
 
     /// It ends: a fence goes around it that is longer than any inside.
     pub(crate) fn close_pre(&mut self, language: &str) {
+        self.finish_inline();
         self.pre = false;
         let lead = self.lead();
-        if let Some(start) = self.code_start.take() {
+        if let Some(start) = self.pre_start.take() {
             let empty = format!("\n{}", lead.trim_end());
             loop {
                 let length = self.out[start..].trim_end().len();
@@ -419,6 +361,15 @@ impl Writer {
                 self.out.insert_str(start, &format!("{fence}{language}\n{lead}"));
                 self.out.push_str(&format!("\n{lead}{fence}"));
             }
+            let (end, marks) = (self.out.len(), self.marks());
+            let lines = self.out[start..].contains('\n');
+            if let Some(cell) = &mut self.cell {
+                // A fence may have begun before the cell, in a page that closes nothing.
+                let inside = cell.start.is_some_and(|cell| cell <= start);
+                cell.broken |= !inside || lines && !marks;
+                cell.fences.extend((inside && marks).then_some((start, end)));
+            }
+            self.fenced = lines;
         }
         self.end_line(2);
     }
@@ -426,8 +377,8 @@ impl Writer {
     /// Takes back everything from here on.
     pub(crate) fn rewind(&mut self, to: usize) {
         self.out.truncate(to);
-        self.anchor = None;
-        self.code_start = None;
+        self.restart_spans();
+        self.pre_start = None;
     }
 
     /// Writes lines of our own where the last one was taken back.
@@ -436,14 +387,4 @@ impl Writer {
         self.open = true;
         self.breaks = 0;
     }
-}
-
-/// The longest run of backticks.
-fn longest_run(text: &str) -> usize {
-    let (mut longest, mut run) = (0, 0);
-    for byte in text.bytes() {
-        run = if byte == b'`' { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    longest
 }

@@ -96,3 +96,70 @@ fn backticks_and_brackets() {
         read(piece, &repeated(piece));
     }
 }
+
+#[test]
+fn spans_without_measure() {
+    for span in
+        ["colspan=99999999999999999999", "rowspan=65534", "rowspan=0", "colspan=1000 rowspan=65534", "colspan=-1"]
+    {
+        let rows = format!("<tr><td {span}>a<td>b<td {span}>c<tr><td>d").repeat(PART / 60);
+        let page = read(span, &format!("<table>{rows}</table><p>the end"));
+        assert!(page.text.contains("the end"));
+        let cells = format!("<td {span}>a").repeat(PART / 30);
+        read(span, &format!("<table><tr><th>h{cells}<tr><td>d</table>"));
+    }
+}
+
+#[test]
+fn a_thousand_tables_inside_each_other() {
+    for open in ["<table><tr><th>h<td>", "<table><tr><td rowspan=2>x<td>", "<table><tr><td><pre>x</pre><td>"] {
+        let page = read(open, &format!("{}<p>the end", open.repeat(1000)));
+        assert!(page.text.contains("the end"));
+    }
+}
+
+#[test]
+fn marks_without_end() {
+    for piece in [
+        "<sup>",
+        "<sup>1",
+        "<sub>x</sub>",
+        "<del><p>x",
+        "<del>x<br>",
+        "<s><sup>1</s>",
+        "<q>",
+        "<rt>x",
+        "<ol reversed><li>x",
+        "<ol reversed>",
+        "<ul></ol>",
+        "<td><pre>x\ny</pre>",
+        "<del>~</del>",
+        "<b style=text-decoration:line-through>x",
+    ] {
+        read(piece, &repeated(piece));
+        read(piece, &format!("<table><tr><th>{}", repeated(piece)));
+    }
+}
+
+#[test]
+fn what_is_twice_as_long_takes_about_twice_as_long() {
+    let pieces = [
+        "<tr><td rowspan=3>a<td colspan=2>b",
+        "<p>x<sup>2</sup>y <del>a</del>",
+        "<ol reversed><li>a</ol>",
+        "<tr><td><pre>a\nb</pre><th>c",
+        "<ul><li>a<li><a href=/b>b</a></ul>",
+        "<blockquote><p>a</blockquote>",
+    ];
+    let time = |piece: &str, size: usize| {
+        let html = format!("<table>{}", piece.repeat(size / piece.len()));
+        let begun = Instant::now();
+        markdown(&html, &Options { main: true, ..Options::default() });
+        begun.elapsed()
+    };
+    for piece in pieces {
+        let (short, long) = (time(piece, PART / 2), time(piece, PART * 4));
+        // Eight times as long; the square would be sixty-four times.
+        assert!(long < short * 24 + Duration::from_millis(200), "{piece}: {short:?} and {long:?}");
+    }
+}

@@ -90,3 +90,28 @@ fn a_page_that_is_about_nothing_is_given_whole() {
     assert!(!page.main);
     assert_eq!(page.text, "# Links\n\n[a](https://www.example.com/a) [b](https://www.example.com/b)\n");
 }
+
+#[test]
+fn cells_stand_below_their_own_headings() {
+    insta::assert_snapshot!(read(page!("spans")).text);
+}
+
+#[test]
+fn cells_without_marks_stand_below_their_own_headings() {
+    insta::assert_snapshot!(markdown(page!("spans"), &Options { form: Form::Text, ..options() }).text);
+}
+
+#[test]
+fn marks_that_change_a_meaning() {
+    insta::assert_snapshot!(read(page!("marks")).text);
+}
+
+#[test]
+fn marks_that_change_a_meaning_are_in_plain_text_too() {
+    insta::assert_snapshot!(markdown(page!("marks"), &Options { form: Form::Text, ..options() }).text);
+}
+
+#[test]
+fn numbers_of_lists() {
+    insta::assert_snapshot!(read(page!("numbered")).text);
+}

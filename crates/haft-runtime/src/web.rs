@@ -9,6 +9,7 @@ mod body;
 pub(crate) mod cache;
 mod credential;
 mod guard;
+pub(crate) mod json_text;
 pub mod profiles;
 mod quota;
 mod request;

@@ -1,9 +1,10 @@
 //! What elements mean to the writer, as they begin and as they end.
 
+use super::lists::ItemList;
 use super::{Open, Reading, Tag};
-use crate::Form;
 use crate::element::Kind;
-use crate::table::{NESTED_MAX, Table};
+use crate::table::{CellSpan, NESTED_MAX, Table};
+use crate::write::Mark;
 use url::Url;
 
 impl Reading<'_> {
@@ -26,6 +27,10 @@ impl Reading<'_> {
                     None => Url::parse(href),
                 };
                 self.base = found.ok().filter(Url::has_host).or(self.base.take());
+            }
+            // What is done is told apart from what is to be done.
+            Kind::Void if self.has(Kind::Item) && is_checkbox(tag) => {
+                self.writer.text(if tag.get("checked").is_some() { "[x] " } else { "[ ] " });
             }
             _ => {}
         }
@@ -83,38 +88,64 @@ impl Reading<'_> {
                 if self.has(Kind::Pre) && self.languages.is_empty() {
                     self.languages.push_str(tag.text("class"));
                 }
-                self.writer.open_code();
+                return self.mark(Mark::Code);
             }
             Kind::Link => {
                 let url = self.address(tag.text("href"));
-                self.writer.open_link(url);
+                // A link that leads nowhere ends the one before it all the same.
+                self.writer.close_span(&Mark::Link(String::new()));
+                return url.map_or(0, |url| self.mark(Mark::Link(url)));
             }
-            Kind::Table | Kind::Row | Kind::Cell => return self.enter_table(kind, tag),
-            Kind::Button | Kind::Format | Kind::Title | Kind::Other | Kind::Rows => {}
+            Kind::Deleted | Kind::Struck => return self.mark(Mark::Deleted),
+            Kind::Format | Kind::Other if tag.text("style").contains("line-through") => {
+                return self.mark(Mark::Deleted);
+            }
+            Kind::Superscript => return self.mark(Mark::Superscript),
+            Kind::Subscript => return self.mark(Mark::Subscript),
+            Kind::Quotation => self.writer.text("\""),
+            // A page may have written parentheses for browsers that know no readings.
+            Kind::Reading if !self.writer.out.ends_with(['(', '（']) => {
+                self.writer.text("(");
+                return 1;
+            }
+            Kind::Table | Kind::Rows | Kind::Row | Kind::Cell => return self.enter_table(kind, tag),
+            Kind::Button | Kind::Format | Kind::Title | Kind::Other | Kind::Reading => {}
             _ if self.has(Kind::Heading) => self.writer.part(),
             _ => self.writer.end_line(2),
         }
         0
     }
 
+    /// Begins a mark within the line. One, if it has to be ended.
+    fn mark(&mut self, mark: Mark) -> usize {
+        usize::from(self.writer.open_span(mark))
+    }
+
+    fn unmark(&mut self, open: &Open) {
+        if open.note == 1 {
+            self.writer.close_span(&match open.kind {
+                Kind::Code => Mark::Code,
+                Kind::Link => Mark::Link(String::new()),
+                Kind::Superscript => Mark::Superscript,
+                Kind::Subscript => Mark::Subscript,
+                _ => Mark::Deleted,
+            });
+        }
+    }
+
     fn enter_list(&mut self, kind: Kind, tag: &Tag) {
         // A list inside an item goes on where the item is.
         let breaks = if self.has(Kind::Item) { 1 } else { 2 };
         self.writer.end_line(breaks);
-        let start = tag.text("start").parse::<u32>().unwrap_or(1).max(1);
-        self.lists.push((if kind == Kind::Ordered { start } else { 0 }, false));
+        let ordered = kind == Kind::Ordered;
+        self.lists.push(if ordered { ItemList::numbered(tag, tag.items) } else { ItemList::dotted() });
     }
 
     fn enter_item(&mut self, tag: &Tag) {
-        let mut mark = "- ".to_owned();
-        let mut begun = false;
-        if let Some((number, items)) = self.lists.last_mut() {
-            begun = std::mem::replace(items, true);
-            if *number > 0 {
-                *number = tag.text("value").parse().unwrap_or(*number);
-                mark = format!("{number}. ");
-                *number = number.saturating_add(1);
-            }
+        let (mut mark, mut begun) = ("- ".to_owned(), false);
+        if let Some(list) = self.lists.last_mut() {
+            begun = std::mem::replace(&mut list.begun, true);
+            mark = list.mark(tag);
         }
         if begun {
             self.writer.end_item();
@@ -139,16 +170,21 @@ impl Reading<'_> {
                 }
                 self.writer.end_line(2);
             }
+            Kind::Rows => {
+                if let Some((table, _)) = self.tables.last_mut() {
+                    table.part_rows();
+                }
+            }
             Kind::Row => match self.tables.last_mut() {
                 Some((table, _)) => table.open_row(&mut self.writer),
                 None => self.writer.end_line(1),
             },
             _ => {
+                let span = CellSpan::read(tag.text("colspan"), tag.text("rowspan"));
                 match self.tables.last_mut() {
-                    Some((table, _)) => table.open_cell(&mut self.writer),
+                    Some((table, _)) => table.open_cell(&mut self.writer, span, tag.name == "th"),
                     None => self.writer.end_line(1),
                 }
-                return tag.text("colspan").parse().unwrap_or(1);
             }
         }
         0
@@ -156,7 +192,6 @@ impl Reading<'_> {
 
     /// Tells the writer that an element ends.
     pub(super) fn leave(&mut self, open: &Open) {
-        let marks = self.options.form == Form::Markdown;
         match open.kind {
             Kind::Heading => self.leave_heading(open.note),
             Kind::List | Kind::Ordered => {
@@ -180,21 +215,30 @@ impl Reading<'_> {
                 let language = language(&self.languages).to_owned();
                 self.writer.close_pre(&language);
             }
-            Kind::Code => self.writer.close_code(),
-            Kind::Link => self.writer.close_link(),
+            Kind::Code | Kind::Link | Kind::Deleted | Kind::Struck | Kind::Superscript | Kind::Subscript => {
+                self.unmark(open);
+            }
+            Kind::Format | Kind::Other if open.note == 1 => self.unmark(open),
+            Kind::Quotation => self.writer.text("\""),
+            Kind::Reading if open.note == 1 => self.writer.text(")"),
             Kind::Cell => {
                 if let Some((table, _)) = self.tables.last_mut() {
-                    table.close_cell(&mut self.writer, open.note);
+                    table.close_cell(&mut self.writer);
                 }
             }
             Kind::Table if open.note == 1 => {
                 if let Some((table, mark)) = self.tables.pop()
-                    && table.close(&mut self.writer, marks).is_some()
+                    && table.close(&mut self.writer, self.options.form).is_some()
                 {
                     self.zones.forget_since(mark + 1);
                 }
             }
-            Kind::Button | Kind::Format | Kind::Title | Kind::Other | Kind::Rows | Kind::Row => {}
+            Kind::Button | Kind::Format | Kind::Title | Kind::Other | Kind::Reading | Kind::Row => {}
+            Kind::Rows => {
+                if let Some((table, _)) = self.tables.last_mut() {
+                    table.part_rows();
+                }
+            }
             Kind::Term | Kind::Choice => self.writer.end_line(1),
             _ if self.has(Kind::Heading) => self.writer.part(),
             _ => self.writer.end_line(2),
@@ -215,6 +259,10 @@ impl Reading<'_> {
             }
         }
     }
+}
+
+fn is_checkbox(tag: &Tag) -> bool {
+    tag.name == "input" && tag.text("type").eq_ignore_ascii_case("checkbox")
 }
 
 /// The language that classes name, if it is a plain word.

@@ -7,8 +7,8 @@
 use super::made::{Made, inputs, named_secrets, reply, unfit, values};
 use crate::scene::Scene;
 use crate::tool::{Aim, Reply};
-use crate::tools::web::request::body as shown_body;
-use crate::web::{Credential, Request, Response, open_to};
+use crate::tools::web::request::{INDENTED_MAX, body as shown_body, with_escapes_seen};
+use crate::web::{Credential, Request, Response, json_text, open_to};
 use haft_core::manifest::template::{Values, names, rendered};
 use haft_core::manifest::{Format, Http, Manifest};
 use haft_core::preview::size;
@@ -56,7 +56,7 @@ pub(super) async fn run(made: &Made, http: &Http, scene: &Scene) -> Result<Reply
     let filled = fill(manifest, http, scene.args(), &secrets)?;
     bound(manifest, http, &filled.target, scene)?;
     let response = scene.way().send(request(manifest, http, filled, (&secrets, scene))?).await?;
-    Ok(taken(manifest, http, &response))
+    Ok(with_escapes_seen(taken(manifest, http, &response)).await)
 }
 
 fn fill(
@@ -194,7 +194,7 @@ fn taken(manifest: &Manifest, http: &Http, response: &Response) -> Reply {
         let error = CallError::new(ErrorKind::Upstream, message).details(details);
         Reply { error: Some(error.hint("what it says is in the output")), ..Reply::text(text.clone()) }
     };
-    if status >= 400 {
+    if !(200..300).contains(&status) {
         let reason = reqwest::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
         return failed(format!("{origin} answered {status} {}", reason.unwrap_or_default()).trim_end().to_owned());
     }
@@ -210,16 +210,24 @@ fn taken(manifest: &Manifest, http: &Http, response: &Response) -> Reply {
     if response.cut {
         return failed(format!("the answer of {origin} is longer than {}", size(response.body.len())));
     }
-    let value = match response.body.trim_ascii() {
-        [] => Value::Null,
-        bytes => match serde_json::from_slice(bytes) {
+    let json = haft_html::decode(&response.body, response.header("content-type")).0;
+    let value = match json.trim_ascii() {
+        "" => Value::Null,
+        json => match serde_json::from_str(json) {
             Ok(value) => value,
             Err(error) => return failed(format!("{origin} answered {status} with what is not JSON: {error}")),
         },
     };
     let taken = http.response.take(value);
     let mut reply = match format {
-        Format::Json => reply(format, String::new(), Some(taken.value)),
+        Format::Json => {
+            let mut reply = reply(format, String::new(), Some(taken.value));
+            // Numbers keep the digits that a value has no room for.
+            if let Some(text) = json_text::indented(&json, INDENTED_MAX).filter(|_| whole) {
+                reply.text = response.masked(text);
+            }
+            reply
+        }
         Format::Text => reply(format, rendered(&taken.value), Some(rendered(&taken.value).into())),
     };
     reply.warnings.extend(taken.warnings);

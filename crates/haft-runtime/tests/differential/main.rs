@@ -12,10 +12,13 @@ mod git;
 mod glob;
 mod grep;
 mod ignore;
+mod json;
 mod list;
 #[path = "../../../../tests/real/needs.rs"]
 mod needs;
+mod pages;
 mod project;
 mod python;
 mod read;
+mod server;
 mod texts;

@@ -14,13 +14,20 @@ pub(crate) struct Project {
 
 impl Project {
     pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// The same with other settings.
+    pub(crate) fn with(change: impl FnOnce(&mut Settings)) -> Self {
         // Not in /tmp: a confined program has one of its own.
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let root = dir.path().join("project");
         std::fs::create_dir(&root).unwrap();
         let workspace = Workspace::new(&root).unwrap();
         let store = Store::open(&dir.path().join("haft.db")).unwrap();
-        let haft = Haft::new(workspace, store, Settings::new(dir.path().join("data")));
+        let mut settings = Settings::new(dir.path().join("data"));
+        change(&mut settings);
+        let haft = Haft::new(workspace, store, settings);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         Self { _dir: dir, haft, runtime }
     }

@@ -91,6 +91,71 @@ fn a_failure_shows_what_the_server_said() {
 }
 
 #[test]
+fn an_answer_without_a_page_is_a_failure() {
+    run(async {
+        let status = |status| Answer { status, ..Answer::default() };
+        let choices = Answer { status: 300, ..answer("text/plain", "choose one") };
+        let part = Answer {
+            status: 206,
+            headers: "content-range: bytes 0-3/100\r\n".to_owned(),
+            ..answer("text/plain", "some")
+        };
+        let stage = Stage::new(vec![
+            ("/304", status(304)),
+            ("/302", status(302)),
+            ("/300", choices),
+            ("/206", part),
+            ("/204", status(204)),
+        ]);
+        for (path, said) in [
+            ("/304", "the server answered with status 304 (Not Modified)"),
+            ("/302", "the server answered with status 302 (Found)"),
+            ("/300", "the server answered with status 300 (Multiple Choices)"),
+        ] {
+            let outcome = stage.fetch(path, json!({})).await;
+            assert_eq!((kind(&outcome), outcome.error.unwrap().message.as_str()), ("failed", said));
+        }
+        assert!(stage.fetch("/204", json!({})).await.success);
+        let part = stage.fetch("/206", json!({})).await;
+        assert!(part.success && part.warnings[0] == "the server sent only a part of it (bytes 0-3/100)", "{part:?}");
+    });
+}
+
+#[test]
+fn json_is_the_same_but_indented() {
+    run(async {
+        let json = r#"{"price":1.10,"id":12345678901234567890123,"id":1e400,"name":"\u00e9"}"#;
+        let marked = format!("\u{feff}{json}");
+        let wide: Vec<u8> = marked.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        let stage = Stage::new(vec![
+            ("/plain", answer("application/json", json)),
+            ("/marked", answer("application/json", marked)),
+            ("/wide", answer("application/json", wide)),
+        ]);
+        let expected =
+            "{\n  \"price\": 1.10,\n  \"id\": 12345678901234567890123,\n  \"id\": 1e400,\n  \"name\": \"\\u00e9\"\n}\n";
+        for path in ["/plain", "/marked", "/wide"] {
+            assert_eq!(inner(&stage.fetch(path, json!({})).await), expected, "{path}");
+        }
+        let request = stage.call("web.request", json!({"url": stage.url("/wide")})).await;
+        assert!(inner(&request).ends_with(expected), "{}", request.output);
+    });
+}
+
+#[test]
+fn json_that_nests_without_end_is_answered_in_time() {
+    run(async {
+        let depth = 1 << 20;
+        let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let stage = Stage::new(vec![("/deep", answer("application/json", deep))]);
+        let begun = std::time::Instant::now();
+        let outcome = stage.fetch("/deep", json!({})).await;
+        assert!(outcome.success && outcome.output.len() < 60_000, "{}", outcome.output.len());
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{:?}", begun.elapsed());
+    });
+}
+
+#[test]
 fn a_pdf_is_read() {
     let Some(_) = crate::needs::need("HAFT_TEST_PDFTOTEXT") else { return };
     run(async {

@@ -121,6 +121,28 @@ fn what_is_sent_is_what_the_manifest_says() {
 }
 
 #[test]
+fn json_is_taken_as_it_is_written() {
+    run(async {
+        let json = "\u{feff}{\"price\":1.10,\"id\":12345678901234567890123}";
+        let server = Server::start(move |request| {
+            if request.starts_with("GET /not-modified") {
+                return Answer::Bytes(b"HTTP/1.1 304 Not Modified\r\n\r\n".to_vec());
+            }
+            ok("content-type: application/json\r\n", json)
+        })
+        .await;
+        let get = asks(&server, "get", json!({"url": server.url("/v1")}), json!({}));
+        let old = asks(&server, "old", json!({"url": server.url("/not-modified")}), json!({}));
+        let stage = with(&[get, old]);
+        let outcome = call(&stage.haft, "get", json!({})).await;
+        let shown = "\n{\n  \"price\": 1.10,\n  \"id\": 12345678901234567890123\n}\n";
+        assert!(outcome.success && outcome.output.contains(shown), "{outcome:?}");
+        let outcome = call(&stage.haft, "old", json!({})).await;
+        assert!(outcome.error.as_ref().unwrap().message.ends_with("answered 304 Not Modified"), "{outcome:?}");
+    });
+}
+
+#[test]
 fn nothing_is_sent_that_could_be_taken_for_something_else() {
     run(async {
         let server = Server::start(|_| ok("", "{}")).await;

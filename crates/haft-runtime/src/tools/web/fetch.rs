@@ -1,7 +1,6 @@
 //! web.fetch: a page as text that a model can read.
 
 use super::{pdf, reading};
-use crate::hygiene::Looked;
 use crate::now_ms;
 use crate::scene::Scene;
 use crate::tool::{BoxFuture, Reply, Tool};
@@ -143,11 +142,7 @@ async fn page(scene: &Scene, args: &Args) -> Result<(Arc<Page>, Option<String>),
     let response = way.send(request.within(Duration::from_millis(args.timeout_ms))).await?;
     let how = How { format: args.format.clone(), main: args.main };
     let here = scene.clone();
-    let work = move || {
-        let mut page = reading::read(&response, &how, &|bytes| pdf::text(bytes, &here));
-        page.looked = Looked::at(&page.text);
-        page
-    };
+    let work = move || reading::read(&response, &how, &|bytes| pdf::text(bytes, &here));
     let read = tokio::task::spawn_blocking(work).await;
     let page = Arc::new(read.map_err(|crash| CallError::internal(format!("reading the page crashed: {crash}")))?);
     pages.keep(session, asked, Arc::clone(&page), now_ms());
@@ -182,8 +177,10 @@ fn part(page: &Page, args: &Args) -> Reply {
         reply.labels.push(Label::Untrusted);
         reply.looked = Some(page.looked.clone());
     }
-    if page.status >= 400 {
-        let why = format!("the server answered with status {}", page.status);
+    if !(200..300).contains(&page.status) {
+        let reason = reqwest::StatusCode::from_u16(page.status).ok().and_then(|status| status.canonical_reason());
+        let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let why = format!("the server answered with status {}{reason}", page.status);
         reply.error = Some(CallError::failed(why).hint("the text, if there is any, is what it said about that"));
     }
     reply

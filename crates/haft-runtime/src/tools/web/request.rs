@@ -3,11 +3,12 @@
 //! The first write to a host asks and is remembered for the session. What signs in to a known API is added on the way
 //! out; neither what is sent nor what comes back shows it.
 
+use crate::hygiene::Looked;
 use crate::scene::Scene;
 use crate::secrets::reference::Filling;
 use crate::tool::{BoxFuture, Reply, Tool};
 use crate::tools::declare;
-use crate::web::{Request, Response};
+use crate::web::{Request, Response, json_text};
 use haft_core::outcome::Label;
 use haft_core::preview::size;
 use haft_core::secret::{MASK, is_secret_header};
@@ -21,6 +22,8 @@ use std::time::Duration;
 
 /// The most that is read of an answer.
 const BYTES_MAX: usize = 1 << 20;
+/// JSON that would become longer is shown as it came.
+pub(crate) const INDENTED_MAX: usize = 8 << 20;
 /// The most that is sent.
 const BODY_MAX: usize = 4 << 20;
 /// A little more than a request may take, so that it is the request that says that it took too long.
@@ -92,7 +95,7 @@ impl Tool for Send {
             let response = way.send(request).await?;
             let mut reply = shown(&args.method, &response);
             reply.warnings.extend(profile.and_then(|profile| way.advice(&profile)));
-            Ok(reply)
+            Ok(with_escapes_seen(reply).await)
         })
     }
 }
@@ -181,6 +184,17 @@ fn shown(method: &str, response: &Response) -> Reply {
     reply
 }
 
+/// Looks at a reply also as somebody reads it who knows what escapes of JSON mean: an order may be spelled in them.
+pub(crate) async fn with_escapes_seen(mut reply: Reply) -> Reply {
+    if let Some(words) = json_text::unescaped(&reply.text) {
+        let (spelled, _) = Looked::at_all(words).await;
+        let (plain, text) = Looked::at_all(std::mem::take(&mut reply.text)).await;
+        reply.text = text;
+        reply.looked = Some(plain.and(spelled));
+    }
+    reply
+}
+
 /// Headers that name no secret although they sound like it.
 const PLAIN: &[&str] = &["www-authenticate", "proxy-authenticate", "access-control-allow-credentials"];
 
@@ -199,7 +213,8 @@ fn headers(response: &Response) -> Map<String, Value> {
     shown
 }
 
-/// A body as text: JSON indented, other text in its charset, and of anything else what it is.
+/// A body as text: JSON indented with its numbers and names as they are written, other text in its charset, and of anything
+/// else what it is.
 pub(crate) fn body(response: &Response) -> String {
     let bytes = &response.body;
     if bytes.is_empty() {
@@ -207,23 +222,23 @@ pub(crate) fn body(response: &Response) -> String {
     }
     let kind = response.header("content-type").unwrap_or_default().to_ascii_lowercase();
     let mime = kind.split(';').next().unwrap_or_default().trim();
-    if !is_text(mime, bytes) {
+    let text = haft_html::decode(bytes, Some(&kind)).0.into_owned();
+    if !is_text(mime, bytes, &text) {
         let what = if mime.is_empty() { "of no known type" } else { mime };
         return format!("[binary, {what}, {}; not shown]", size(bytes.len()));
     }
-    let text = haft_html::decode(bytes, Some(&kind)).0.into_owned();
     let json = (mime.ends_with("json") || mime.is_empty()) && !response.cut;
-    let parsed: Option<Value> = if json { serde_json::from_str(&text).ok() } else { None };
-    response.masked(parsed.and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or(text))
+    let indented = if json { json_text::indented(&text, INDENTED_MAX) } else { None };
+    response.masked(indented.unwrap_or(text))
 }
 
 /// Whether it can be read: because it says so, or, if it says nothing, because it looks so.
-fn is_text(mime: &str, bytes: &[u8]) -> bool {
+fn is_text(mime: &str, bytes: &[u8], decoded: &str) -> bool {
     const TEXTS: &[&str] =
         &["json", "xml", "javascript", "ecmascript", "x-www-form-urlencoded", "yaml", "x-ndjson", "graphql", "toml"];
     let named = mime.starts_with("text/") || TEXTS.iter().any(|kind| mime.ends_with(kind));
     let unsaid = matches!(mime, "" | "application/octet-stream") && std::str::from_utf8(bytes).is_ok();
-    (named || unsaid) && (mime.starts_with("text/") || !bytes.contains(&0))
+    (named || unsaid) && (mime.starts_with("text/") || !decoded.contains('\0'))
 }
 
 #[cfg(test)]
