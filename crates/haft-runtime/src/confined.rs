@@ -205,7 +205,7 @@ fn without_network(contact: &Contact) -> String {
         0 => format!("{} was asked for", contact.host),
         port => format!("{}:{port} was asked for", contact.host),
     };
-    format!("{what}, and commands have no network here: `permissions.network` in the configuration allows hosts")
+    format!("{what}, and commands have no network here: `permissions.network` allows hosts")
 }
 
 /// A confinement's failure as the caller hears it.

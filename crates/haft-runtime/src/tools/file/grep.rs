@@ -42,7 +42,7 @@ fn input() -> Value {
         "properties": {
             "pattern": {"type": "string", "description": "Regular expression to search for"},
             "path": {"type": "string", "default": ".", "description": "File or directory to search, absolute or relative to the project root"},
-            "glob": {"type": "string", "minLength": 1, "description": "Search only matching files, e.g. `*.{ts,tsx}`; `!*.min.js` excludes. With a slash it is relative to `path`, e.g. `src/**/*.rs`"},
+            "glob": {"type": "string", "minLength": 1, "description": "Search only matching files, e.g. `*.{ts,tsx}`; `!*.min.js` excludes; with a slash relative to `path`"},
             "output_mode": {
                 "type": "string",
                 "enum": ["content", "files_with_matches", "count"],

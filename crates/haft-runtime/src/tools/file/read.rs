@@ -81,7 +81,7 @@ fn spec() -> ToolSpec {
             "encoding": {
                 "type": "string",
                 "enum": ["utf8", "base64"],
-                "description": "utf8 returns text, whatever the file's own encoding; base64 returns the whole file, also a binary one, up to 10 MB (default utf8)"
+                "description": "base64 returns the whole file, also a binary one, up to 10 MB (default utf8)"
             },
             "line_numbers": {"type": "boolean", "default": true, "description": "Number the lines like cat -n"}
         },
