@@ -106,7 +106,7 @@ impl GitControl {
     /// What a path inside `.git` is, by its names in lower case. None: git runs nothing because of it.
     pub fn of(inside: &[&str]) -> Option<Self> {
         match inside {
-            [] => Some(Self::Link),
+            [] | ["worktrees", _, "gitdir"] => Some(Self::Link),
             ["config" | "config.worktree"] => Some(Self::Config),
             ["hooks"] => Some(Self::Hook { is_sample: false }),
             ["hooks", rest @ ..] => {
@@ -123,7 +123,6 @@ impl GitControl {
                 Some(Self::Progress)
             }
             ["worktrees", _, "commondir"] => Some(Self::CommonDir),
-            ["worktrees", _, "gitdir"] => Some(Self::Link),
             ["worktrees", _, rest @ ..] if !rest.is_empty() => Self::of(rest),
             ["modules", rest @ ..] => Self::of_nested(rest),
             ["info", "attributes", ..] => Some(Self::Attributes),
