@@ -100,6 +100,8 @@ pub struct ControlFile<'f> {
     pub before: &'f [u8],
     /// What is in it now.
     pub after: &'f [u8],
+    /// Whether an absolute path leads to a directory outside the root, whatever links are on the way to it.
+    pub leads_outside: fn(&Path, &Path) -> bool,
 }
 
 impl GitControl {

@@ -116,7 +116,7 @@ impl<'b> Known<'b> {
         let value = setting.value.as_str();
         match values.as_slice() {
             [] => true,
-            ["url"] => self.is_new(setting) && is_plain_address(value, file.root),
+            ["url"] => self.is_new(setting) && is_plain_address(value, file),
             ["refspec"] => self.is_new(setting) && is_plain_refspec(value),
             ["remote"] if self.settings.is_empty() => value == "." || self.remotes.contains(value),
             ["remote"] => matches!(value, "." | "origin"),
@@ -139,7 +139,7 @@ fn wildcard(name: &str) -> Option<&str> {
 
 /// An address that git reaches by itself, without a helper: `ext::` and others run programs. A directory of the project could be
 /// given hooks later, so a path has to be there and outside, whatever links are on the way to it.
-fn is_plain_address(address: &str, root: &Path) -> bool {
+fn is_plain_address(address: &str, file: &ControlFile<'_>) -> bool {
     if address.is_empty() || address.starts_with('-') || address.contains("::") || address.contains(char::is_whitespace)
     {
         return false;
@@ -147,26 +147,20 @@ fn is_plain_address(address: &str, root: &Path) -> bool {
     match address.split_once("://") {
         Some((scheme, rest)) => match scheme.to_ascii_lowercase().as_str() {
             "https" | "http" | "ssh" | "git" | "git+ssh" | "ssh+git" => !rest.starts_with('-'),
-            "file" => is_outside(rest, root),
+            "file" => is_outside(rest, file),
             _ => false,
         },
         // A colon before any slash is that of `host:path`.
         None => match (address.find(':'), address.find('/')) {
             (Some(colon), slash) if slash.is_none_or(|slash| colon < slash) => true,
-            _ => is_outside(address, root),
+            _ => is_outside(address, file),
         },
     }
 }
 
-/// Whether an absolute path leads to a directory outside the root, and not by the kernel's own links.
-fn is_outside(path: &str, root: &Path) -> bool {
+fn is_outside(path: &str, file: &ControlFile<'_>) -> bool {
     let is_plain = path.starts_with('/') && !path.split('/').any(|part| part == "..");
-    let place = Path::new(path).canonicalize();
-    is_plain
-        && place.is_ok_and(|place| {
-            !["/proc", "/dev", "/sys"].iter().any(|dir| place.starts_with(dir)) && !place.starts_with(root)
-        })
-        && !path.starts_with("/proc")
+    is_plain && (file.leads_outside)(Path::new(path), file.root)
 }
 
 /// Whether what is fetched goes where git puts what others have.

@@ -1,12 +1,19 @@
+//! What of a repository is kept, and what is not.
+
 use super::*;
 
 const ROOT: &str = "/p";
+fn leads_outside(path: &Path, root: &Path) -> bool {
+    path.starts_with("/usr") && !path.starts_with(root)
+}
+
 const PLAIN: &str =
     "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n";
 
 fn judged(control: GitControl, path: &str, before: &str, after: &str) -> Result<(), String> {
     let (path, root) = (Path::new(ROOT).join(path), Path::new(ROOT));
-    let file = ControlFile { control, path: &path, root, before: before.as_bytes(), after: after.as_bytes() };
+    let file =
+        ControlFile { control, path: &path, root, before: before.as_bytes(), after: after.as_bytes(), leads_outside };
     file.judge().map_err(|refusal| refusal.to_string())
 }
 
@@ -133,6 +140,7 @@ fn what_git_might_read_otherwise_is_not_kept() {
         root: Path::new(ROOT),
         before: b"",
         after,
+        leads_outside,
     };
     assert!(file(b"[core]\n\tbare = \xff\n").judge().is_err());
 }
@@ -221,6 +229,7 @@ fn an_index_names_files_of_the_work_tree_alone() {
             root: Path::new(ROOT),
             before: b"",
             after: content,
+            leads_outside,
         };
         file.judge().map_err(|refusal| refusal.to_string())
     };

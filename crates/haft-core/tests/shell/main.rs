@@ -6,4 +6,5 @@
 mod corpus;
 mod hostile;
 mod laws;
+mod masking;
 mod sample;

@@ -7,6 +7,7 @@ use haft_core::change::{Change, State};
 use haft_core::git_control::{ControlFile, GitControl};
 use haft_core::place::git_controls;
 use haft_sandbox::layer::{at, tree};
+use haft_sandbox::roots::followed;
 use std::fs::Metadata;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -152,7 +153,7 @@ impl Guard {
                 judge_removal(control, path, root, &before)?;
                 continue;
             };
-            let file = ControlFile { control, path, root, before: &before, after };
+            let file = ControlFile { control, path, root, before: &before, after, leads_outside };
             file.judge().map_err(|refusal| refused(path, refusal.to_string()))?;
         }
         Ok(())
@@ -240,11 +241,19 @@ fn judge_removal(control: GitControl, path: &Path, root: &Path, before: &[u8]) -
         GitControl::Attributes => Err(refused(path, "it chooses which filters git runs, and would be lost")),
         GitControl::Closed => Err(refused(path, "git may believe what stands there")),
         GitControl::Config => {
-            let file = ControlFile { control, path, root, before, after: &[] };
+            let file = ControlFile { control, path, root, before, after: &[], leads_outside };
             file.judge().map_err(|refusal| refused(path, refusal.to_string()))
         }
         _ => Ok(()),
     }
+}
+
+/// The kernel's own links lead to whoever asks, so they lead nowhere.
+fn leads_outside(path: &Path, root: &Path) -> bool {
+    const KERNEL: &[&str] = &["/proc", "/dev", "/sys"];
+    let is_kernels = |path: &Path| KERNEL.iter().any(|dir| path.starts_with(dir));
+    let place = followed(path);
+    !is_kernels(path) && place.is_ok_and(|place| !is_kernels(&place) && !place.starts_with(root))
 }
 
 fn is_git_dir(path: &Path) -> bool {

@@ -28,7 +28,7 @@ struct Args {
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.edit", "Edit a file: replace an exact piece of text with another. old_string must occur exactly once unless replace_all is set. Line breaks match LF and CRLF; curly and straight quotes match each other only where nothing matches exactly. Read the file first. Returns the number and the lines of the replacements.")
+    let spec = declare("file.edit", "Edit a file: replace an exact piece of text with another. old_string must occur exactly once unless replace_all is set. Line breaks match LF and CRLF. Read the file first. Returns the number and the lines of the replacements.")
         .hint("search replace patch modify change text")
         .input(json!({
             "type": "object",

@@ -34,7 +34,7 @@ struct Args {
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.glob", "Find files by name with a glob pattern. Returns paths with sizes, newest first; links show their target. `*.rs` matches files directly in `path`, `**/*.rs` at any depth. Includes hidden files. Skips files that git ignores and .git, node_modules, __pycache__, vendor, dist, build, .DS_Store and *.pyc unless include_ignored is set.")
+    let spec = declare("file.glob", "Find files by name with a glob pattern. Returns paths with sizes, newest first. `*.rs` matches files directly in `path`, `**/*.rs` at any depth. Includes hidden files. Skips files that git ignores and .git, node_modules, __pycache__, vendor, dist, build, .DS_Store and *.pyc unless include_ignored is set.")
         .hint("find files by name pattern wildcard search path")
         .input(json!({
             "type": "object",

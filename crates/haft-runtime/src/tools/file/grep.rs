@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The tool.
 pub fn tool() -> Arc<dyn Tool> {
-    let spec = declare("file.grep", "Search file contents for a regular expression (ripgrep syntax). Returns `path:line:text` with each line exactly as in the file, or only paths, or counts of matching lines. Searches hidden files; skips binary files and files that git ignores. A pattern with \\n or (?s) matches across lines. CRLF counts as a line end like LF, unless the pattern has \\r.")
+    let spec = declare("file.grep", "Search file contents for a regular expression (ripgrep syntax). Returns `path:line:text` with each line exactly as in the file, or only paths, or counts of matching lines. Searches hidden files; skips binary files and files that git ignores. A pattern with \\n matches across lines.")
         .hint("search text content regex find in files rg ripgrep")
         .input(input())
         .output(output())

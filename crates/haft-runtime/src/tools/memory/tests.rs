@@ -170,3 +170,13 @@ fn all_together_have_a_limit() {
     let error = write("b").unwrap_err();
     assert!(error.message.contains("100B is the most"), "{}", error.message);
 }
+
+#[test]
+fn a_long_document_is_looked_through_in_time() {
+    let document = "- [2026-11-16 04:50Z] one #a\n  more #b\n\n- x #y #z\n# Head\nline #c\n".repeat(60_000);
+    let note = haft_core::memory::Note { text: "one".to_owned(), tags: vec!["q".to_owned()], at_ms: 0 };
+    let begun = std::time::Instant::now();
+    assert!(!haft_core::memory::holds(&document, &note));
+    assert!(!haft_core::memory::holds(&format!("- {}", "#a ".repeat(1 << 20)), &note));
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
+}
